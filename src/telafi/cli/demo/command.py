@@ -1,0 +1,27 @@
+"""`telafi demo`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option(
+    "--directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where to keep the demo's files (default: a new temporary directory).",
+)
+def demo(directory: Path | None) -> None:
+    """See it work: a job that is started late, twice and by hand, and killed in the middle, and stays right."""
+    from telafi.cli.demo import story
+
+    place = Path(tempfile.mkdtemp(prefix="telafi-demo-")) if directory is None else directory.absolute()
+    place.mkdir(parents=True, exist_ok=True)
+    if (place / story.DATABASE).exists():
+        raise click.UsageError(f"{place} holds a demo already: name another directory")
+    if not story.tell(place, click.echo):
+        sys.exit(1)

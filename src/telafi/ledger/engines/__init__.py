@@ -1,0 +1,1 @@
+"""The databases that a ledger can live in: connect, classify errors, capabilities."""

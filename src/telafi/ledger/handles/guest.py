@@ -1,0 +1,42 @@
+"""What a job may be lent beside Telafi's own objects: the driver's connection, or an ORM's object on top of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+
+class Guest(Protocol):
+    """An object on top of our connection that joins the unit's transaction."""
+
+    def lend(self) -> object:
+        """Give the object for one unit."""
+
+    def flush(self) -> Awaitable[None] | None:
+        """Write out what the object still holds, before the advance."""
+
+    def ended(self) -> Awaitable[None] | None:
+        """Let go of the object: the unit's transaction is over."""
+
+    def close(self) -> Awaitable[None] | None:
+        """Let go of everything before the connection closes."""
+
+
+class Bare:
+    """The driver's connection itself."""
+
+    def __init__(self, connection: object) -> None:
+        self._connection = connection
+
+    def lend(self) -> object:
+        """Give the connection."""
+        return self._connection
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def ended(self) -> None:
+        """Nothing is held on to."""
+
+    def close(self) -> None:
+        """Nothing is held on to."""

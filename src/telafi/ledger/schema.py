@@ -1,0 +1,86 @@
+"""Steps on the ledger's schema: what is there, what is missing, and the upgrade in one transaction."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from telafi.clock import Clock
+from telafi.errors import SchemaError
+from telafi.ledger.port import Engine
+from telafi.ledger.steps import Begin, Commit, Rollback, Statement, Steps
+from telafi.ledger.texts import Migration, Texts, migrations
+
+
+class SchemaStatus(NamedTuple):
+    """The version that the ledger has and the one that this release needs."""
+
+    found: int
+    wanted: int
+    pending: tuple[str, ...]
+
+
+def read_status(engine: Engine) -> Steps[SchemaStatus]:
+    """Compare the ledger with this release."""
+    known = migrations(engine.dialect)
+    present = yield from _versions()
+    found = max(present, default=0)
+    pending = tuple(migration.name for migration in known if migration.version not in present)
+    return SchemaStatus(found, known[-1].version, pending)
+
+
+def ensure(engine: Engine, clock: Clock) -> Steps[None]:
+    """See that the schema fits; a SQLite ledger creates or upgrades itself. Raises SchemaError."""
+    status = yield from read_status(engine)
+    if status.found > status.wanted:
+        raise SchemaError(
+            f"the ledger {engine.describe()} has schema version {status.found}, this Telafi knows {status.wanted}: "
+            "upgrade Telafi, or give it the URL of another ledger"
+        )
+    if not status.pending:
+        return
+    if not engine.creates_itself:
+        state = "has no tables of Telafi" if status.found == 0 else f"has schema version {status.found}"
+        raise SchemaError(f"the ledger {engine.describe()} {state}: run `telafi db upgrade`")
+    yield from upgrade(engine, clock)
+
+
+def upgrade(engine: Engine, clock: Clock) -> Steps[Sequence[str]]:
+    """Bring the schema up to this release and give back what was applied.
+
+    All in one transaction under a lock: two at once take turns, one that is killed leaves nothing half done, and the
+    version is written last.
+    """
+    yield Statement("prepare_database")
+    yield Begin()
+    try:
+        yield Statement("lock_schema")
+        yield Statement("create_schema")
+        yield Statement("create_versions")
+        present = yield from _versions()
+        applied = [item for item in migrations(engine.dialect) if item.version not in present]
+        for migration in applied:
+            yield from _apply(engine, migration, clock)
+    except BaseException:
+        yield Rollback()
+        raise
+    yield Commit()
+    return [migration.name for migration in applied]
+
+
+def _apply(engine: Engine, migration: Migration, clock: Clock) -> Steps[None]:
+    now = clock.now_microseconds()
+    for number in range(len(Texts(engine.dialect).migration(migration.name))):
+        yield Statement(f"{migration.name}#{number}")
+    if migration.version == 1:
+        yield Statement("insert_ledger", {"ledger": secrets.token_hex(16), "created_at": now})
+    yield Statement("insert_version", {"version": migration.version, "name": migration.name, "applied_at": now})
+
+
+def _versions() -> Steps[set[int]]:
+    found = yield Statement("find_versions")
+    if not found.rows[0][0]:
+        return set()
+    answer = yield Statement("read_versions")
+    return {row[0] for row in answer.rows}

@@ -1,0 +1,1 @@
+UPDATE telafi.jobs SET watermark = :end WHERE job = :job AND watermark = :start

@@ -1,0 +1,1 @@
+INSERT INTO telafi.jobs (job) VALUES (:job) ON CONFLICT DO NOTHING

@@ -1,0 +1,1 @@
+INSERT INTO telafi.runs (id, job, plan, owner, opened_at) VALUES (:run, :job, :plan, :owner, :opened_at) ON CONFLICT DO NOTHING

@@ -1,0 +1,1 @@
+SELECT start_at, end_at, windows FROM telafi.ranges WHERE job = :job ORDER BY start_at DESC

@@ -1,0 +1,2 @@
+-- A server needs no preparation.
+SELECT 1

@@ -1,0 +1,1 @@
+SELECT owner FROM telafi.runs WHERE id = :run

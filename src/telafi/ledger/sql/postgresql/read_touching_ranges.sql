@@ -1,0 +1,2 @@
+SELECT start_at, end_at, windows FROM telafi.ranges
+WHERE job = :job AND (end_at = :start OR start_at = :end) ORDER BY start_at

@@ -1,0 +1,1 @@
+SELECT version, name, applied_at FROM telafi.versions ORDER BY version

@@ -1,0 +1,1 @@
+UPDATE telafi.jobs SET watermark = :watermark WHERE job = :job

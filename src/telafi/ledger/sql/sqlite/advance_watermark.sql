@@ -1,0 +1,1 @@
+UPDATE telafi_jobs SET watermark = :end WHERE job = :job AND watermark = :start

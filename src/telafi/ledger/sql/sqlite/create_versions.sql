@@ -1,0 +1,2 @@
+CREATE TABLE IF NOT EXISTS telafi_versions (
+    version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)

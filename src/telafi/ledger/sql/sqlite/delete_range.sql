@@ -1,0 +1,1 @@
+DELETE FROM telafi_ranges WHERE job = :job AND start_at = :start

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'telafi_versions'

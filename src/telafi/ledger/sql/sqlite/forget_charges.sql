@@ -1,0 +1,2 @@
+DELETE FROM telafi_runs
+WHERE job = :job AND charged_start = :start AND charged_end = :end

@@ -1,0 +1,4 @@
+DELETE FROM telafi_runs WHERE job = :job AND charged_start IS NOT NULL AND EXISTS (
+    SELECT 1 FROM telafi_windows AS w
+    WHERE w.job = telafi_runs.job AND w.start_at = telafi_runs.charged_start AND w.end_at = telafi_runs.charged_end
+      AND w.state IN ('done', 'parked', 'skipped'))

@@ -1,0 +1,1 @@
+INSERT INTO telafi_jobs (job) VALUES (:job) ON CONFLICT DO NOTHING

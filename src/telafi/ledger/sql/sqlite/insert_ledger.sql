@@ -1,0 +1,1 @@
+INSERT INTO telafi_ledger (id, created_at) VALUES (:ledger, :created_at)

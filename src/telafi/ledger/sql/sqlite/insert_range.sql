@@ -1,0 +1,1 @@
+INSERT INTO telafi_ranges (job, start_at, end_at, windows) VALUES (:job, :start, :end, :windows)

@@ -1,0 +1,2 @@
+-- BEGIN IMMEDIATE holds the only write lock already.
+SELECT 1

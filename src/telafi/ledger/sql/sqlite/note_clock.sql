@@ -1,0 +1,1 @@
+UPDATE telafi_jobs SET wall_at = :wall_at, boot_at = :boot_at, boot = :boot WHERE job = :job

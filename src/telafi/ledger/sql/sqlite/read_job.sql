@@ -1,0 +1,1 @@
+SELECT watermark, paused, wall_at, boot_at, boot FROM telafi_jobs WHERE job = :job

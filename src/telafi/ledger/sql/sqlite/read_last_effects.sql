@@ -1,0 +1,2 @@
+SELECT effects FROM telafi_windows
+WHERE job = :job AND state = 'done' ORDER BY start_at DESC LIMIT :rows_max

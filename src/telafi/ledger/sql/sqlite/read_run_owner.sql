@@ -1,0 +1,1 @@
+SELECT owner FROM telafi_runs WHERE id = :run

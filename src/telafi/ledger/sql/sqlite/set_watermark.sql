@@ -1,0 +1,1 @@
+UPDATE telafi_jobs SET watermark = :watermark WHERE job = :job

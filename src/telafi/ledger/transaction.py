@@ -1,0 +1,149 @@
+"""The transaction that a unit is given: statements and record keys that commit together with the mark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from telafi.errors import TransactionControl, WrongUse
+from telafi.keys import checked_key, checked_scope, fingerprint
+from telafi.ledger.marks import MarkScope, first_time, first_times
+from telafi.ledger.runners import aperform, perform
+from telafi.ledger.steps import AsyncHandle, Handle
+
+_SETTING: Final = re.compile(r"\s*(SET|RESET|DISCARD)\b", re.IGNORECASE)
+
+
+class Tally:
+    """What a unit has done so far, and whether its transaction is still whole."""
+
+    def __init__(self, scope: MarkScope, *, returning: bool, grouped: bool = False) -> None:
+        self.scope = scope
+        self.returning = returning
+        self.grouped = grouped
+        self.split = False
+        self.keyed = False
+        self.new = 0
+        self.repeated = 0
+        self.effects = 0
+
+    def before(self, sql: str, state: str) -> None:
+        """Refuse a statement that would fall outside the unit's transaction."""
+        if self.split or state == "none":
+            raise TransactionControl("the unit's transaction has ended: no further statement can join it")
+        if self.grouped and _SETTING.match(sql):
+            raise WrongUse("SET is refused in a job with group=: it would reach into the other units of the group")
+
+    def after(self, state: str, rowcount: int, *, returned_rows: bool) -> None:
+        """Notice at once when the statement ended the transaction; count what it changed."""
+        if state == "none":
+            self.split = True
+            raise TransactionControl
+        if not returned_rows and rowcount > 0:
+            self.effects += rowcount
+
+    def marks(self, scope: str | None) -> MarkScope:
+        """Choose the scope of record keys: the asking job's own, or one that is shared on purpose."""
+        self.keyed = True
+        return self.scope if scope is None else self.scope._replace(scope=checked_scope(scope))
+
+    def count(self, asked: int, new: int) -> None:
+        """Count new and repeated record keys."""
+        self.new += new
+        self.repeated += asked - new
+        self.effects += new
+
+
+class Transaction:
+    """The open transaction of a unit, on a blocking connection.
+
+    Everything written through it commits together with the mark of the unit, or not at all. `connection` is the
+    driver's own connection; its commit and rollback are refused while the unit is open.
+    """
+
+    def __init__(self, handle: Handle, tally: Tally, connection: Any) -> None:
+        self._handle = handle
+        self._tally = tally
+        self.connection = connection
+
+    def execute(self, sql: str, parameters: Any = ()) -> Any:
+        """Run a statement in the driver's own parameter style and give back the driver's cursor.
+
+        Raises TransactionControl where the unit's transaction has ended, and whatever the driver raises.
+        """
+        self._tally.before(sql, self._handle.transaction_state())
+        cursor = self.connection.execute(sql, parameters)
+        returned_rows = cursor.description is not None
+        self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=returned_rows)
+        return cursor
+
+    def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
+        """Run a statement once for each row of parameters and give back the driver's cursor."""
+        self._tally.before(sql, self._handle.transaction_state())
+        cursor = self.connection.cursor()
+        cursor.executemany(sql, rows)
+        self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=False)
+        return cursor
+
+    def first_time(self, key: str, *, scope: str | None = None, payload: object = None) -> bool:
+        """Remember a record key in this transaction: True the first time, False on a repeat.
+
+        With a payload, the same key with another payload raises KeyConflict. Keys are compared byte by byte,
+        500 bytes at most, in the scope of the job unless `scope=` shares one. Rule: semantics §2.
+        """
+        marks = self._tally.marks(scope)
+        digest = None if payload is None else fingerprint(payload)
+        new = perform(first_time(marks, checked_key(key), digest), self._handle)
+        self._tally.count(1, int(new))
+        return new
+
+    def first_times(self, keys: Iterable[str], *, scope: str | None = None) -> list[str]:
+        """Remember many record keys at once and give back the new ones, in the order given, each once.
+
+        A key that stands twice among `keys` counts as new once and as repeated once.
+        """
+        asked = [checked_key(key) for key in keys]
+        marks = self._tally.marks(scope)
+        new = perform(first_times(marks, asked, returning=self._tally.returning), self._handle) if asked else set()
+        self._tally.count(len(asked), len(new))
+        return in_order(asked, new)
+
+
+class AsyncTransaction:
+    """The open transaction of a unit, on an async connection; the verbs of `Transaction`."""
+
+    def __init__(self, handle: AsyncHandle, tally: Tally, connection: Any) -> None:
+        self._handle = handle
+        self._tally = tally
+        self.connection = connection
+
+    async def execute(self, sql: str, parameters: Any = ()) -> Any:
+        """Run a statement in the driver's own parameter style and give back the driver's cursor."""
+        self._tally.before(sql, self._handle.transaction_state())
+        cursor = await self.connection.execute(sql, parameters)
+        returned_rows = cursor.description is not None
+        self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=returned_rows)
+        return cursor
+
+    async def first_time(self, key: str, *, scope: str | None = None, payload: object = None) -> bool:
+        """Remember a record key in this transaction: True the first time, False on a repeat."""
+        marks = self._tally.marks(scope)
+        digest = None if payload is None else fingerprint(payload)
+        new = await aperform(first_time(marks, checked_key(key), digest), self._handle)
+        self._tally.count(1, int(new))
+        return new
+
+    async def first_times(self, keys: Iterable[str], *, scope: str | None = None) -> list[str]:
+        """Remember many record keys at once and give back the new ones, in the order given, each once."""
+        asked = [checked_key(key) for key in keys]
+        marks = self._tally.marks(scope)
+        steps = first_times(marks, asked, returning=self._tally.returning)
+        new = await aperform(steps, self._handle) if asked else set()
+        self._tally.count(len(asked), len(new))
+        return in_order(asked, new)
+
+
+def in_order(asked: Sequence[str], new: set[str]) -> list[str]:
+    """Give the new keys in the order in which they were asked for, each once."""
+    return [key for key in dict.fromkeys(asked) if key in new]

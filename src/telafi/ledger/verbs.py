@@ -1,0 +1,74 @@
+"""The ledger as an application sees it: open it, upgrade it, look at its schema."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+
+from telafi.clock import Clock
+from telafi.ledger.port import Engine
+from telafi.ledger.runners import aperform, perform
+from telafi.ledger.schema import SchemaStatus, ensure, read_status, upgrade
+from telafi.ledger.steps import AsyncHandle, Handle, Steps
+from telafi.ledger.texts import migrations
+
+
+class Ledger:
+    """One set of tables in the user's own database."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, repeat: Callable[[Callable[[], Steps[None]]], Steps[None]]
+    ) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._repeat = repeat
+
+    @property
+    def url(self) -> str:
+        """Give the ledger's URL without any password."""
+        return self._engine.describe()
+
+    @contextmanager
+    def opened(self, guest: str | None = None, *, patient: bool = True) -> Iterator[Handle]:
+        """Open a connection for a block; a SQLite ledger is created on first use. Raises LedgerError."""
+        handle = self._engine.connect(guest, patient=patient)
+        try:
+            perform(self._repeat(lambda: ensure(self._engine, self._clock)), handle)
+            yield handle
+        finally:
+            handle.close()
+
+    @asynccontextmanager
+    async def aopened(self, guest: str | None = None) -> AsyncIterator[AsyncHandle]:
+        """Open an async connection for a block."""
+        handle = await self._engine.aconnect(guest)
+        try:
+            await aperform(self._repeat(lambda: ensure(self._engine, self._clock)), handle)
+            yield handle
+        finally:
+            await handle.close()
+
+    def upgrade(self) -> Sequence[str]:
+        """Bring the schema up to this release and give back the migrations that were applied."""
+        handle = self._engine.connect()
+        try:
+            return perform(upgrade(self._engine, self._clock), handle)
+        finally:
+            handle.close()
+
+    def status(self) -> SchemaStatus:
+        """Compare the ledger's schema with this release's."""
+        handle = self._engine.connect()
+        try:
+            return perform(read_status(self._engine), handle)
+        finally:
+            handle.close()
+
+    def sql(self) -> str:
+        """Give the SQL of every migration, for people who apply it by their own tools."""
+        statements = [
+            statement
+            for migration in migrations(self._engine.dialect)
+            for statement in self._engine.texts.migration(migration.name)
+        ]
+        return ";\n\n".join(statements) + ";\n"

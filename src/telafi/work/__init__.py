@@ -1,0 +1,1 @@
+"""Run the unit once: begin, mark, effect, advance, commit."""

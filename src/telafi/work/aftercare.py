@@ -1,0 +1,65 @@
+"""What follows a run that processed something: its warnings, and history made small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from telafi.events import Warned
+from telafi.instants import datetime_of
+from telafi.ledger.compaction import compact
+from telafi.ledger.runs import forget_settled_charges, read_owners
+from telafi.ledger.steps import Begin, Call, Commit, Steps
+from telafi.ledger.watermarks import read_job
+from telafi.ledger.windows import read_last_effects
+from telafi.plan.windows import written
+from telafi.work.attempts import rolled_back
+from telafi.work.context import RunContext
+
+
+def after_run(context: RunContext) -> Steps[None]:
+    """Warn of empty successes and late records, and compact one batch; a failure here never fails the run."""
+    try:
+        yield from _warn_without_effect(context)
+        yield from _warn_late_rows(context)
+        now = yield from context.read_now()
+        yield from compact(context.job.name, now - context.job.options.remember)
+        yield Begin()
+        yield from forget_settled_charges(context.job.name)
+        yield Commit()
+        owners = yield from read_owners()
+        context.sweep(owners)
+    except Exception as error:  # noqa: BLE001 - the run's work is committed, its aftercare comes again
+        yield from rolled_back(error)
+        context.emit(Warned(context.job.name, f"the work is done, but its aftercare failed: {error}"))
+
+
+def _warn_without_effect(context: RunContext) -> Steps[None]:
+    limit = context.job.options.must_have_effect
+    if limit is None:
+        return
+    effects = yield from read_last_effects(context.job.name, limit)
+    if len(effects) == limit and not any(effects):
+        context.emit(Warned(context.job.name, f"the last {limit} windows were processed without writing anything"))
+
+
+def _warn_late_rows(context: RunContext) -> Steps[None]:
+    query = context.job.options.late_rows
+    if query is None:
+        return
+    row = yield from read_job(context.job.name)
+    if row is None or row.watermark is None:
+        return
+    watermark = written(datetime_of(row.watermark), context.engine.style)
+    is_async = context.job.asked.is_async
+    count = yield Call(lambda handle: (_acount if is_async else _count)(handle.connection, query, watermark))
+    if count:
+        context.emit(Warned(context.job.name, f"{count} records arrived in windows that are finished already"))
+
+
+def _count(connection: Any, query: str, watermark: object) -> Any:
+    return connection.execute(query, {"watermark": watermark}).fetchone()[0]
+
+
+async def _acount(connection: Any, query: str, watermark: object) -> Any:
+    cursor = await connection.execute(query, {"watermark": watermark})
+    return (await cursor.fetchone())[0]

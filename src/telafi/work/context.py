@@ -1,0 +1,53 @@
+"""What the units of one run share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from telafi.clock import Clock, SystemClock
+from telafi.events import Event, Events
+from telafi.instants import Span
+from telafi.ledger.port import Engine
+from telafi.ledger.steps import Steps
+from telafi.ledger.watermarks import read_clock
+from telafi.plan.retry import RetryBudget, RetryPolicy
+from telafi.work.attempts import Attempts
+from telafi.work.job import Job
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """One run of one job: who runs it, on what, and whom it tells."""
+
+    job: Job[..., Any]
+    engine: Engine
+    clock: Clock
+    events: Events
+    run: str
+    owner: str
+    is_gone: Callable[[str], bool | None]
+    sweep: Callable[[Collection[str]], None]
+    stopping: Callable[[], bool]
+    policy: RetryPolicy
+    budget: RetryBudget
+    random: Random
+
+    def attempts(self, span: Span | None = None) -> Attempts:
+        """Open the count of attempts of one unit, or of one transaction of the run."""
+        return Attempts(
+            self.engine, self.clock, self.events,
+            job=self.job.name, span=span, policy=self.policy, budget=self.budget, random=self.random,
+        )  # fmt: skip
+
+    def emit(self, event: Event) -> None:
+        """Tell the subscribers."""
+        self.events.emit(event)
+
+    def read_now(self) -> Steps[int]:
+        """Read the time: the server's own where there is one, unless a test has set the clock."""
+        if self.engine.is_server and isinstance(self.clock, SystemClock):
+            return (yield from read_clock())
+        return self.clock.now_microseconds()

@@ -1,0 +1,72 @@
+"""Group commit: up to N units of one job share one transaction; whatever goes wrong, they run alone instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from telafi.errors import TransactionControl
+from telafi.events import Processed
+from telafi.instants import Span
+from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
+from telafi.ledger.watermarks import advance
+from telafi.ledger.windows import Claimed, claim_windows, finish_windows, release_windows
+from telafi.work.attempts import rolled_back
+from telafi.work.progress import Progress
+from telafi.work.unit import Body
+
+
+def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) -> Steps[list[Processed]]:
+    """Run the members in one transaction; gives back those that committed, none where they have to run alone.
+
+    Every row is claimed, in key order, before any advance (protocols W11). Members that find the group's time used
+    up are released in the same transaction.
+    """
+    context = members[0].context
+    deadline = context.clock.monotonic_seconds() + context.job.options.group_ms / 1_000
+    try:
+        yield Begin(context.job.options.isolation)
+        claimed = yield from claim_windows([member.claim for member in members])
+        if claimed is None:
+            yield Rollback()
+            return []
+        done: list[Progress] = []
+        for member in members:
+            if done and context.clock.monotonic_seconds() > deadline:
+                break
+            member.hold(claimed, grouped=True)
+            member.began = context.clock.monotonic_seconds()
+            yield Call(body_of(member))
+            done.append(member)
+        yield from release_windows([member.claim for member in members[len(done) :]])
+        yield from _close(done, claimed)
+    except GeneratorExit:
+        raise
+    except BaseException as error:
+        yield from rolled_back(error)
+        if not isinstance(error, Exception | SystemExit):
+            raise
+        # A connection that is lost here is replaced by the first member that runs alone.
+        return []
+    return [member.processed() for member in done]
+
+
+def _close(done: Sequence[Progress], claimed: Claimed) -> Steps[None]:
+    split = any(member.tally.split for member in done)
+    claims = [member.claim for member in done]
+    if split or not (yield from finish_windows(claims, claimed, [member.result() for member in done])):
+        raise TransactionControl
+    for chain in _chains([member.span for member in done]):
+        yield from advance(claims[0].job, chain)
+    yield Commit()
+
+
+def _chains(spans: Sequence[Span]) -> list[Span]:
+    """Join windows that follow each other, so that the watermark moves once."""
+    chains = [spans[0]]
+    for before, span in pairwise(spans):
+        if before.end == span.start:
+            chains[-1] = Span(chains[-1].start, span.end)
+        else:
+            chains.append(span)
+    return chains

@@ -1,0 +1,105 @@
+"""The moment: one copy of a job at a time on this machine, and the sign that this process lives."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock as ThreadLock
+
+from telafi.clock import Clock
+from telafi.instants import instant_text
+from telafi.ledger.port import Engine
+from telafi.lock.file import lock_path, open_lock
+from telafi.lock.machine import boot_id, host_name
+from telafi.lock.owner import Owner
+from telafi.lock.place import default_place, place_beside, prepare
+from telafi.lock.port import Holder
+from telafi.lock.process import ProcessLock, is_gone, sweep
+
+
+class Moment:
+    """The locks of one application: beside a SQLite ledger, in the state directory otherwise."""
+
+    def __init__(
+        self, engine: Engine, clock: Clock, *, place: Path | None, locked: bool, network_allowed: bool
+    ) -> None:
+        self._clock = clock
+        self._given_place = place
+        self._ledger_file = engine.file()
+        self._network_allowed = network_allowed
+        self._locked = locked
+        self._threads = ThreadLock()
+        self._running = 0
+        self._process: ProcessLock | None = None
+
+    @property
+    def place(self) -> Path:
+        """Give the directory of the lock files."""
+        if self._given_place is not None:
+            return self._given_place
+        return default_place() if self._ledger_file is None else place_beside(self._ledger_file)
+
+    @contextmanager
+    def held(self, job: str) -> Iterator[Holder | None]:
+        """Hold the job's lock for a block; yields who has it where it is not free. Raises LockPlaceError."""
+        prepare(self.place, allow_network=self._network_allowed)
+        command = " ".join(sys.argv)[:200]
+        me = Holder(host_name(), os.getpid(), instant_text(self._clock.now_microseconds()), command)
+        lock = open_lock(lock_path(self.place, job), me)
+        if self._locked and not lock.acquire():
+            yield lock.holder() or Holder("unknown", 0, "", "")
+            return
+        try:
+            with self._alive():
+                yield None
+        finally:
+            lock.release()
+
+    @contextmanager
+    def _alive(self) -> Iterator[None]:
+        """Keep the process lock while any run of this application needs it."""
+        with self._threads:
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._threads:
+                self._running -= 1
+                if not self._running and self._process is not None:
+                    self._process.release()
+                    self._process = None
+
+    def owner(self) -> str:
+        """Take this process's lock and say who it is; only then may its name stand in the ledger."""
+        with self._threads:
+            if self._process is None:
+                self._process = ProcessLock(self.place, allow_network=self._network_allowed)
+            return self._process.take().as_text()
+
+    def is_gone(self, owner: str) -> bool | None:
+        """Say whether the process behind a ledger's row has ended; None where that cannot be known from here."""
+        try:
+            return is_gone(self.place, Owner.from_text(owner))
+        except ValueError:
+            return None
+
+    def sweep(self, owners: Collection[str]) -> None:
+        """Remove what dead processes have left and the ledger names no more."""
+        names = set()
+        for owner in owners:
+            with suppress(ValueError):
+                names.add(Owner.from_text(owner).name)
+        sweep(self.place, names)
+
+    def boot(self) -> tuple[int, str] | None:
+        """Give the microseconds since boot and the boot's name, where the system tells both."""
+        seconds, boot = self._clock.boot_seconds(), boot_id()
+        return (round(seconds * 1_000_000), boot) if seconds is not None and boot else None
+
+    def holder(self, job: str) -> Holder | None:
+        """Say who holds a job's lock by what its file says, without taking it."""
+        me = Holder("", 0, "", "")
+        return open_lock(lock_path(self.place, job), me).holder()

@@ -1,0 +1,93 @@
+"""How far one unit has come: what has been claimed, written, committed, and what went wrong on the way."""
+
+from __future__ import annotations
+
+import secrets
+
+from telafi.errors import SecondTransaction
+from telafi.events import Kind, Processed
+from telafi.instants import Span
+from telafi.ledger.marks import MarkScope
+from telafi.ledger.steps import AsyncHandle, Handle
+from telafi.ledger.transaction import AsyncTransaction, Tally, Transaction
+from telafi.ledger.windows import Claim, Claimed, Result
+from telafi.work.context import RunContext
+
+
+class Progress:
+    """One unit on its way from planned to done; `claim` is drawn once and kept over all its attempts."""
+
+    def __init__(self, context: RunContext, span: Span, kind: Kind) -> None:
+        job = context.job
+        self.context = context
+        self.kind: Kind = kind
+        outside = job.asked.where == "outside"
+        self.claim = Claim(job.name, span, secrets.token_hex(16), context.run, kind, outside)
+        self.began = context.clock.monotonic_seconds()
+        self.claimed: Claimed | None = None
+        self.tally = self._new_tally(grouped=False)
+        self.entered = False
+        self.committing = False
+        self.unknown = False
+        self.split = False
+        self.lost = False
+        self.done = False
+        self.failure: BaseException | None = None
+
+    @property
+    def span(self) -> Span:
+        """Give the window's bounds."""
+        return self.claim.span
+
+    def restart(self) -> None:
+        """Forget the attempt before: its transaction is gone, whatever became of it."""
+        self.claimed = None
+        self.committing = self.split = self.lost = False
+        self.failure = None
+
+    def hold(self, claimed: Claimed, *, grouped: bool = False) -> None:
+        """Note the claim; what was counted before it counts no more."""
+        self.claimed = claimed
+        self.tally = self._new_tally(grouped=grouped)
+
+    def enter(self) -> None:
+        """Open the unit's one block; raises SecondTransaction on a second, or where the job has a Transaction."""
+        if self.entered:
+            raise SecondTransaction
+        if self.context.job.asked.where == "inside":
+            raise SecondTransaction("this job asked for a transaction, so its whole body runs inside it already")
+        self.entered = True
+
+    def transaction(self, handle: Handle) -> Transaction:
+        """Make the transaction that the job is given."""
+        return Transaction(handle, self.tally, getattr(handle, "connection", None))
+
+    def async_transaction(self, handle: AsyncHandle) -> AsyncTransaction:
+        """Make the transaction that an `async def` job is given."""
+        return AsyncTransaction(handle, self.tally, getattr(handle, "connection", None))
+
+    def result(self) -> Result:
+        """Give what the advance stores beside the mark."""
+        tally = self.tally
+        return {
+            "new": tally.new if tally.keyed else None,
+            "repeated": tally.repeated if tally.keyed else None,
+            "effects": tally.effects,
+            "milliseconds": self._milliseconds(),
+            "finished_at": self.context.clock.now_microseconds(),
+        }
+
+    def processed(self) -> Processed:
+        """Say that mark, effect and advance have committed."""
+        tally = self.tally
+        new, repeated = (tally.new, tally.repeated) if tally.keyed else (None, None)
+        return Processed(self.claim.job, self.span, self.kind, self._milliseconds(), new, repeated)
+
+    def _milliseconds(self) -> int:
+        return round((self.context.clock.monotonic_seconds() - self.began) * 1_000)
+
+    def _new_tally(self, *, grouped: bool) -> Tally:
+        context = self.context
+        parent = f"{self.claim.job} {self.span.start}/{self.span.end}"
+        scope = MarkScope(context.job.name, parent, context.clock.now_microseconds())
+        return Tally(scope, returning=context.engine.is_server, grouped=grouped)

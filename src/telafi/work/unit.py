@@ -1,0 +1,161 @@
+"""The heart: run one unit once: begin, claim, effect, advance, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from telafi.errors import AlreadyDone, TransactionControl
+from telafi.events import Processed, RaisedAfter, Skipped
+from telafi.ledger.port import Fault
+from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
+from telafi.ledger.watermarks import advance
+from telafi.ledger.windows import claim_window, finish_window
+from telafi.work.attempts import rolled_back
+from telafi.work.progress import Progress
+from telafi.work.settle import Again, Answer, nothing_claimed, settle, told
+
+Body: TypeAlias = Callable[[Any], Any]
+COMMITS_MAX: Final = 3
+CLAIMS_MAX: Final = 20
+
+
+def run_inside(progress: Progress, body: Body) -> Steps[Answer]:
+    """Run a job whose whole body lies inside the unit's transaction, repeating the whole while that may help."""
+    attempts = progress.context.attempts(progress.span)
+    for _ in range(CLAIMS_MAX):
+        try:
+            if (yield from open_unit(progress)):
+                yield Call(body)
+                yield from close_unit(progress)
+                return progress.processed()
+            answer = yield from nothing_claimed(progress)
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt and SystemExit roll back too
+            answer = yield from settle(progress, attempts, error)
+        if answer is not Again.CLAIM:
+            return answer
+    return Skipped(progress.claim.job, "lock", progress.span)
+
+
+def run_end(progress: Progress, body: Body) -> Steps[Answer]:
+    """Run a job that opens its transaction at its end; the body is repeated with it, slow work included."""
+    attempts = progress.context.attempts(progress.span)
+    for _ in range(CLAIMS_MAX):
+        try:
+            answer = yield from _attempt_end(progress, body)
+        except GeneratorExit:
+            raise
+        except AlreadyDone:
+            answer = yield from nothing_claimed(progress)
+        except BaseException as error:
+            if progress.done:
+                if not isinstance(error, Exception | SystemExit):
+                    raise
+                progress.context.emit(RaisedAfter(progress.claim.job, progress.span, told(error)))
+                return progress.processed()
+            answer = yield from settle(progress, attempts, error)
+        if answer is not Again.CLAIM:
+            return answer
+        progress.entered = False
+    return Skipped(progress.claim.job, "lock", progress.span)
+
+
+def _attempt_end(progress: Progress, body: Body) -> Steps[Answer]:
+    if progress.unknown:
+        # The COMMIT before may have happened: ask the ledger before the body runs again.
+        if not (yield from open_unit(progress)):
+            return (yield from nothing_claimed(progress))
+        yield Rollback()
+        progress.unknown = False
+    progress.restart()
+    yield Call(body)
+    if progress.failure is not None:
+        raise progress.failure
+    if progress.lost:
+        return (yield from nothing_claimed(progress))
+    if not progress.done:
+        if not (yield from open_unit(progress)):
+            return (yield from nothing_claimed(progress))
+        yield from close_unit(progress)
+    return progress.processed()
+
+
+def write_unit(progress: Progress, body: Body) -> Steps[Any]:
+    """Run one function inside the unit's transaction, repeating only that function; raises AlreadyDone."""
+    attempts = progress.context.attempts(progress.span)
+    value: Any = None
+    while True:
+        try:
+            if (yield from open_unit(progress)):
+                value = yield Call(body)
+                yield from close_unit(progress)
+                return value
+            answer = yield from nothing_claimed(progress)
+        except Exception as error:
+            progress.unknown = progress.unknown or (progress.committing and attempts.classify(error) is Fault.LOST)
+            yield from abandon_unit(progress, error)
+            if progress.split or progress.tally.split or not (yield from attempts.again(error)):
+                raise
+            continue
+        if isinstance(answer, Processed):
+            progress.done = True
+            return value
+        if answer is not Again.CLAIM:
+            raise AlreadyDone
+
+
+def open_unit(progress: Progress) -> Steps[bool]:
+    """Begin and claim; False where nothing was to be claimed, and nothing is open then."""
+    progress.restart()
+    yield Begin(progress.context.job.options.isolation)
+    claimed = yield from claim_window(progress.claim)
+    if claimed is None:
+        yield Rollback()
+        progress.lost = True
+        return False
+    progress.hold(claimed)
+    return True
+
+
+def close_unit(progress: Progress) -> Steps[None]:
+    """Advance and commit: the window is done only if it is still mine, in the transaction of its effect."""
+    if progress.claimed is None:
+        raise TransactionControl
+    yield Call(_flush)
+    mine = not progress.tally.split and (yield from finish_window(progress.claim, progress.claimed, progress.result()))
+    if not mine:
+        progress.split = True
+        raise TransactionControl
+    yield from advance(progress.claim.job, progress.span)
+    progress.committing = True
+    yield from commit(progress)
+    progress.done = True
+
+
+def commit(progress: Progress) -> Steps[None]:
+    """Commit; one that SQLite was too busy for is asked again, the work is not."""
+    classify = progress.context.engine.classify
+    for number in range(1, COMMITS_MAX + 1):
+        try:
+            yield Commit()
+        except Exception as error:
+            if number == COMMITS_MAX or classify(error) is not Fault.LOCK_WAIT:
+                raise
+        else:
+            return
+
+
+def abandon_unit(progress: Progress, error: BaseException) -> Steps[None]:
+    """Roll back what a block has opened and keep its error, so that a body cannot lose it."""
+    if not progress.done:
+        progress.failure = error
+        progress.unknown = progress.unknown or (
+            progress.committing and progress.context.engine.classify(error) is Fault.LOST
+        )
+        yield from rolled_back(error)
+
+
+def _flush(handle: Any) -> Any:
+    return handle.flush()

@@ -1,0 +1,1 @@
+"""Telafi's tests; the subject of each folder is its name."""
