@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import Protocol
 
@@ -48,6 +47,8 @@ class SystemClock:
 
     async def asleep(self, seconds: float) -> None:
         """Wait in async code."""
+        import asyncio
+
         await asyncio.sleep(seconds)
 
 
@@ -92,4 +93,6 @@ class FixedClock:
     async def asleep(self, seconds: float) -> None:
         """Let the time pass at once, giving other tasks a turn."""
         self.advance(seconds)
+        import asyncio
+
         await asyncio.sleep(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from telafi.instants import Span
@@ -57,6 +57,7 @@ class Failed:
     attempts: int | None = None
     parked: bool = False
     out_of_reach: bool = False
+    exception: BaseException | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ class RaisedAfter:
     job: str
     window: Span
     error: str
+    exception: BaseException | None = field(default=None, compare=False, repr=False)
 
 
 Event: TypeAlias = Outcome | Planned | Warned | Retried | RaisedAfter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,27 @@ def checked_key(key: str) -> str:
     """
     _check("key", key, KEY_BYTES_MAX)
     return key
+
+
+def checked_keys(keys: Iterable[str]) -> list[str]:
+    """Give many keys back if every one can be stored; raises KeyNotUsable for the first that cannot."""
+    listed = list(keys)
+    if not all(type(key) is str for key in listed) or "" in listed:
+        return [checked_key(key) for key in listed]
+    together = "".join(listed)
+    longest = max(map(len, listed), default=0)
+    # A character has four bytes at most: short keys without NUL or surrogates need no look at each of them.
+    if longest * 4 > KEY_BYTES_MAX or "\0" in together or not _is_unicode(together):
+        return [checked_key(key) for key in listed]
+    return listed
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check(what: str, text: object, bytes_max: int) -> None:

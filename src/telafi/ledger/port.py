@@ -20,6 +20,7 @@ class Fault(Enum):
     LOST = "lost"
     STORAGE = "storage"
     ABORTED = "aborted"
+    CONTROL = "control"
     OTHER = "other"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from telafi.clock import Clock
 from telafi.errors import CoroutineNotAwaited
@@ -17,6 +17,7 @@ from telafi.errors import CoroutineNotAwaited
 T = TypeVar("T")
 TransactionState: TypeAlias = Literal["open", "aborted", "none"]
 Parameters: TypeAlias = Mapping[str, Any]
+_NONE: Final[Parameters] = MappingProxyType({})
 
 
 class Rows(NamedTuple):
@@ -111,7 +112,7 @@ class Statement(NamedTuple):
     """A statement by the name of its file in `sql/<dialect>/`."""
 
     name: str
-    parameters: Parameters = MappingProxyType({})
+    parameters: Parameters = _NONE
 
     def do(self, handle: Handle) -> Rows:
         """Run it."""

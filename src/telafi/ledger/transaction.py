@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from telafi.errors import TransactionControl, WrongUse
-from telafi.keys import checked_key, checked_scope, fingerprint
+from telafi.keys import checked_key, checked_keys, checked_scope, fingerprint
 from telafi.ledger.marks import MarkScope, first_time, first_times
 from telafi.ledger.runners import aperform, perform
 from telafi.ledger.steps import AsyncHandle, Handle
@@ -18,8 +18,10 @@ _SETTING: Final = re.compile(r"\s*(SET|RESET|DISCARD)\b", re.IGNORECASE)
 class Tally:
     """What a unit has done so far, and whether its transaction is still whole."""
 
-    def __init__(self, scope: MarkScope, *, returning: bool, grouped: bool = False) -> None:
-        self.scope = scope
+    __slots__ = ("effects", "grouped", "keyed", "new", "origin", "repeated", "returning", "split")
+
+    def __init__(self, origin: Callable[[], MarkScope], *, returning: bool, grouped: bool = False) -> None:
+        self.origin = origin
         self.returning = returning
         self.grouped = grouped
         self.split = False
@@ -46,7 +48,8 @@ class Tally:
     def marks(self, scope: str | None) -> MarkScope:
         """Choose the scope of record keys: the asking job's own, or one that is shared on purpose."""
         self.keyed = True
-        return self.scope if scope is None else self.scope._replace(scope=checked_scope(scope))
+        origin = self.origin()
+        return origin if scope is None else origin._replace(scope=checked_scope(scope))
 
     def count(self, asked: int, new: int) -> None:
         """Count new and repeated record keys."""
@@ -103,7 +106,7 @@ class Transaction:
 
         A key that stands twice among `keys` counts as new once and as repeated once.
         """
-        asked = [checked_key(key) for key in keys]
+        asked = checked_keys(keys)
         marks = self._tally.marks(scope)
         new = perform(first_times(marks, asked, returning=self._tally.returning), self._handle) if asked else set()
         self._tally.count(len(asked), len(new))
@@ -136,7 +139,7 @@ class AsyncTransaction:
 
     async def first_times(self, keys: Iterable[str], *, scope: str | None = None) -> list[str]:
         """Remember many record keys at once and give back the new ones, in the order given, each once."""
-        asked = [checked_key(key) for key in keys]
+        asked = checked_keys(keys)
         marks = self._tally.marks(scope)
         steps = first_times(marks, asked, returning=self._tally.returning)
         new = await aperform(steps, self._handle) if asked else set()

@@ -123,6 +123,13 @@ def release_windows(claims: Sequence[Claim]) -> Steps[None]:
         yield Batch("release_windows", [claim.parameters() for claim in claims])
 
 
+def read_transaction() -> Steps[int | None]:
+    """Read the id of the open transaction, None where the database has none to tell."""
+    answer = yield Statement("read_transaction")
+    transaction: int | None = answer.rows[0][0]
+    return transaction
+
+
 def take_over(claim: Claim, seen: WindowRow) -> Steps[bool]:
     """Take an open window from an owner that is gone, raising its token."""
     answer = yield Statement("take_over_window", claim.parameters(seen_claim=seen.claim, seen_token=seen.token))

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from telafi.errors import NotABoundary, WindowOverlap
 from telafi.instants import Span, instant_text
-from telafi.plan.catchup import Plan, Stored, passing
+from telafi.plan.catchup import DUE, Plan, Stored, passing
 from telafi.plan.schedule import Schedule
 
 
@@ -40,6 +40,8 @@ def plan_window(
     watermark = passing(watermark, [*rows, *ranges])
     for row in rows:
         if row.start == start:
+            if row.state in DUE and row.end > until:
+                return Refusal.NOT_CLOSED, Span(row.start, row.end)
             return Plan(watermark, (Span(row.start, row.end),))
     asked = Span(start, schedule.after(start))
     if any(done.start <= start < done.end for done in ranges):

@@ -48,6 +48,11 @@ class RunContext:
 
     def read_now(self) -> Steps[int]:
         """Read the time: the server's own where there is one, unless a test has set the clock."""
-        if self.engine.is_server and isinstance(self.clock, SystemClock):
-            return (yield from read_clock())
-        return self.clock.now_microseconds()
+        return now_of(self.engine, self.clock)
+
+
+def now_of(engine: Engine, clock: Clock) -> Steps[int]:
+    """Read the time: the server's own where there is one, unless a test has set the clock."""
+    if engine.is_server and isinstance(clock, SystemClock):
+        return (yield from read_clock())
+    return clock.now_microseconds()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from random import Random
@@ -23,9 +22,10 @@ from telafi.ledger.verbs import Ledger
 from telafi.ledger.watermarks import count_lock_skip
 from telafi.lock.port import Holder
 from telafi.plan.retry import RetryBudget, RetryPolicy
-from telafi.work.context import RunContext
+from telafi.work.context import RunContext, now_of
 from telafi.work.job import InDoubtPolicy, Isolation, Job, OnError, declare
 from telafi.work.moment import Moment
+from telafi.work.overview import JobStatus, Listing, late_first, look_at_lock, read_listing, read_status
 from telafi.work.run import JobRun
 
 P = ParamSpec("P")
@@ -109,6 +109,8 @@ class Jobs:
         """
         found = self.get(job.name if isinstance(job, Job) else job)
         if found.asked.is_async:
+            import asyncio
+
             return asyncio.run(self.arun(found, window=window, max_windows=max_windows, stopping=stopping))
         with self._moment.held(found.name) as holder:
             if holder is not None:
@@ -131,6 +133,23 @@ class Jobs:
                 return self._locked_out(found.name, holder)
             async with self._ledger.aopened(found.asked.guest) as handle:
                 return await aperform(self._steps(found, window, max_windows, stopping), handle)
+
+    def status(self, names: Sequence[str] = ()) -> list[JobStatus]:
+        """See how the named jobs stand, or all of them: the late ones first. Raises LedgerError, UnknownJob."""
+        chosen = [self.get(name) for name in names] or list(self)
+        with self._ledger.opened() as handle:
+            found = []
+            for job in chosen:
+                lock = look_at_lock(self._moment.place, job.name)
+                steps = read_status(job, lambda: now_of(self._engine, self._clock), lock)
+                found.append(perform(steps, handle))
+        return late_first(found)
+
+    def windows(self, job: str | Job[..., Any], *, rows_max: int = 50) -> Listing:
+        """List a job's newest windows and what was compacted, newest first. Raises LedgerError, UnknownJob."""
+        found = self.get(job.name if isinstance(job, Job) else job)
+        with self._ledger.opened() as handle:
+            return perform(read_listing(found.name, rows_max), handle)
 
     def _steps(
         self,

@@ -22,6 +22,7 @@ class Progress:
         self.context = context
         self.kind: Kind = kind
         outside = job.asked.where == "outside"
+        self.span = span
         self.claim = Claim(job.name, span, secrets.token_hex(16), context.run, kind, outside)
         self.began = context.clock.monotonic_seconds()
         self.claimed: Claimed | None = None
@@ -33,11 +34,6 @@ class Progress:
         self.lost = False
         self.done = False
         self.failure: BaseException | None = None
-
-    @property
-    def span(self) -> Span:
-        """Give the window's bounds."""
-        return self.claim.span
 
     def restart(self) -> None:
         """Forget the attempt before: its transaction is gone, whatever became of it."""
@@ -87,7 +83,8 @@ class Progress:
         return round((self.context.clock.monotonic_seconds() - self.began) * 1_000)
 
     def _new_tally(self, *, grouped: bool) -> Tally:
-        context = self.context
+        return Tally(self._mark_scope, returning=self.context.engine.is_server, grouped=grouped)
+
+    def _mark_scope(self) -> MarkScope:
         parent = f"{self.claim.job} {self.span.start}/{self.span.end}"
-        scope = MarkScope(context.job.name, parent, context.clock.now_microseconds())
-        return Tally(scope, returning=context.engine.is_server, grouped=grouped)
+        return MarkScope(self.claim.job, parent, self.context.clock.now_microseconds())

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from telafi.errors import TransactionAborted
+from telafi.errors import TransactionAborted, TransactionControl
 from telafi.events import Deferred, Failed, InDoubt, Outcome, Skipped
 from telafi.ledger.port import Fault
 from telafi.ledger.rows import WindowRow
 from telafi.ledger.runs import read_owner
-from telafi.ledger.steps import Begin, Commit, Rollback, Steps
+from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps, TransactionState
 from telafi.ledger.watermarks import read_job
-from telafi.ledger.windows import Claim, read_window, record_failure, set_in_doubt, take_over
+from telafi.ledger.windows import Claim, read_transaction, read_window, record_failure, set_in_doubt, take_over
 from telafi.plan.catchup import DONE, IN_DOUBT, OPEN, PARKED, PLANNED
 from telafi.work.attempts import Attempts, repeated, rolled_back
 from telafi.work.progress import Progress
@@ -75,6 +75,8 @@ def settle(progress: Progress, attempts: Attempts, error: BaseException) -> Step
     fault = attempts.classify(error)
     progress.unknown = progress.unknown or (progress.committing and fault is Fault.LOST)
     progress.committing = False
+    if isinstance(error, Exception | SystemExit) and fault is not Fault.LOST:
+        progress.split = progress.split or (yield from ended_by_user(progress))
     yield from rolled_back(error)
     if not isinstance(error, Exception | SystemExit):
         raise error
@@ -97,14 +99,12 @@ def settle(progress: Progress, attempts: Attempts, error: BaseException) -> Step
 def failed(progress: Progress, error: BaseException, fault: Fault) -> Steps[Outcome]:
     """Record a failure in a second, own transaction; parked once the attempts are spent and the job says so."""
     context, options = progress.context, progress.context.job.options
-    if fault is Fault.ABORTED:
-        aborted = TransactionAborted()
-        aborted.__cause__ = error
-        error = aborted
+    error = _plain(error, fault)
     attempt, parked = None, False
     try:
-        recorded = repeated(lambda: _record(progress, error), context.attempts(progress.span))
-        attempt, parked = yield from recorded
+        attempt, parked = yield from repeated(lambda: _record(progress, error), context.attempts(progress.span))
+    except _Split:
+        return (yield from _in_doubt(progress, progress.claim, "transaction-control"))
     except Exception as failure:  # noqa: BLE001 - a ledger that cannot be written must not hide why the unit failed
         error.add_note(f"this failure could not be recorded: {failure}")
     return Failed(
@@ -116,7 +116,41 @@ def failed(progress: Progress, error: BaseException, fault: Fault) -> Steps[Outc
         options.attempts if options.on_error == "park" else None,
         parked=parked,
         out_of_reach=fault is Fault.STORAGE,
+        exception=error,
     )
+
+
+def ended_by_user(progress: Progress) -> Steps[bool]:
+    """Notice that the user's code has ended the transaction itself: then nobody knows what it wrote."""
+    if progress.claimed is None or progress.claim.outside:
+        return False
+    state = yield Call(state_of)
+    if state == "none":
+        # SQLite ends a transaction by itself when the disk is full; only a borrowed connection could write after that.
+        return progress.context.engine.is_server or progress.context.job.asked.guest is not None
+    if state == "aborted" or progress.claimed.transaction is None:
+        return False
+    return (yield from read_transaction()) != progress.claimed.transaction
+
+
+def state_of(handle: Any) -> TransactionState:
+    """Ask how the transaction stands."""
+    state: TransactionState = handle.transaction_state()
+    return state
+
+
+class _Split(Exception):
+    """The row that was to be recorded as failed is open under this unit's own claim."""
+
+
+def _plain(error: BaseException, fault: Fault) -> BaseException:
+    """Name what a driver tells by a code only."""
+    plain = {Fault.ABORTED: TransactionAborted, Fault.CONTROL: TransactionControl}.get(fault)
+    if plain is None or isinstance(error, plain):
+        return error
+    named = plain()
+    named.__cause__ = error
+    return named
 
 
 def told(error: BaseException) -> str:
@@ -129,6 +163,8 @@ def _record(progress: Progress, error: BaseException) -> Steps[tuple[int, bool]]
     options = progress.context.job.options
     yield Begin()
     row = yield from read_window(progress.claim.job, progress.span)
+    if row is not None and row.state == OPEN and row.claim == progress.claim.id and not row.outside:
+        raise _Split
     attempt = 1 + (row.attempts if row is not None else 0)
     parked = options.on_error == "park" and attempt >= options.attempts
     state = PARKED if parked else PLANNED

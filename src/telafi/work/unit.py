@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from telafi.errors import AlreadyDone, TransactionControl
+from telafi.errors import AlreadyDone, TransactionAborted, TransactionControl
 from telafi.events import Processed, RaisedAfter, Skipped
 from telafi.ledger.port import Fault
 from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
@@ -13,7 +13,7 @@ from telafi.ledger.watermarks import advance
 from telafi.ledger.windows import claim_window, finish_window
 from telafi.work.attempts import rolled_back
 from telafi.work.progress import Progress
-from telafi.work.settle import Again, Answer, nothing_claimed, settle, told
+from telafi.work.settle import Again, Answer, ended_by_user, nothing_claimed, settle, state_of, told
 
 Body: TypeAlias = Callable[[Any], Any]
 COMMITS_MAX: Final = 3
@@ -124,6 +124,8 @@ def close_unit(progress: Progress) -> Steps[None]:
     if progress.claimed is None:
         raise TransactionControl
     yield Call(_flush)
+    if not progress.tally.split and (yield from rolled_back_by_itself(progress)):
+        raise TransactionAborted
     mine = not progress.tally.split and (yield from finish_window(progress.claim, progress.claimed, progress.result()))
     if not mine:
         progress.split = True
@@ -155,6 +157,12 @@ def abandon_unit(progress: Progress, error: BaseException) -> Steps[None]:
             progress.committing and progress.context.engine.classify(error) is Fault.LOST
         )
         yield from rolled_back(error)
+
+
+def rolled_back_by_itself(progress: Progress) -> Steps[bool]:
+    """Notice that SQLite has rolled back after an error that the code swallowed, such as a full disk."""
+    state = yield Call(state_of)
+    return state == "none" and not (yield from ended_by_user(progress))
 
 
 def _flush(handle: Any) -> Any:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from telafi import Window
 from telafi.cli.demo.jobs import JOB, WeekClock, application
+from telafi.events import Event
+from telafi.observe.log import line_of
 
 HOLDING = "HOLDING"
 
@@ -27,8 +29,15 @@ class Hold:
 def main(database: str, now_microseconds: str, hold_in_window: str) -> None:
     """Run the job once, with a line of output for every outcome."""
     app = application(Path(database), WeekClock(int(now_microseconds)), Hold(int(hold_in_window)))
-    app.events.subscribe(lambda event: print(line(event), flush=True))
+    app.subscribe(tell)
     app.jobs.run(JOB)
+
+
+def tell(event: Event) -> None:
+    """Print the line of an event, so that the parent sees how far this copy is."""
+    line = line_of(event)
+    if line is not None:
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,11 @@ class Tally:
     def again(self) -> int:
         return sum(harm.again for harm in self.by_cause.values())
 
+    def cost_of(self, *causes: str) -> Harm:
+        """Sum up the harm of some causes."""
+        found = [self.by_cause[cause] for cause in causes if cause in self.by_cause]
+        return Harm(sum(harm.lost for harm in found), sum(harm.again for harm in found))
+
     def charge(self, cause: str, *, lost: int = 0, again: int = 0) -> None:
         """Write harm down under its cause, where there is some."""
         if lost > 0 or again > 0:

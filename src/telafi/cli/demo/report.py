@@ -65,4 +65,4 @@ def _row(label: str, numbers: Figures) -> str:
 
 
 def _harm(label: str, lost: int, again: int) -> str:
-    return f"  {label:<40}{lost or '-':>10,} {again or '-':>14,}"
+    return f"  {label:<40}{lost:>10,} {again:>14,}"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from telafi import Telafi
 from telafi.cli.demo.jobs import JOB, WeekClock
+from telafi.cli.demo.naive import Tally
 from telafi.cli.demo.timeline import Start
 from telafi.instants import datetime_of
 from telafi.observe.log import line_of
@@ -25,6 +26,7 @@ class Stage:
     database: Path
     clock: WeekClock
     app: Telafi
+    tally: Tally
     say: Callable[[str], None]
 
     def run(self, at: int, window: str | None = None) -> list[str]:
@@ -46,6 +48,13 @@ class Stage:
             self.say(command)
         for line in shortened(lines):
             self.say(line)
+
+    def say_without(self, *causes: str) -> None:
+        """Say what these causes cost the script that is started at the same instants."""
+        cost = self.tally.cost_of(*causes)
+        counts = {"lost": cost.lost, "counted twice": cost.again}
+        harm = " and ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+        self.say(f"Without Telafi: departures {harm or 'all right'}.")
 
     def rows_of(self, window: str) -> int:
         """Count the rows that the job has written for a window."""

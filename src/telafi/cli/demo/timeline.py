@@ -23,6 +23,15 @@ TWICE: Final = instant_of("2013-02-10T12:00Z")  # Sunday noon: the machine is ba
 BY_HAND: Final = TWICE + 5 * MINUTE
 END: Final = WEEK.end
 
+SET_UP: Final = "set up on Wednesday noon"
+STARTED_AGAIN: Final = "started again a minute later"
+STARTED_LATE: Final = "started 25 minutes late"
+POWER_OFF: Final = "power off for 21 hours"
+RUN_AGAIN: Final = "killed, and run again"
+MACHINE_DOWN: Final = "machine down for 12 hours"
+TWO_COPIES: Final = "two copies at once"
+STARTED_BY_HAND: Final = "started by hand"
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -34,22 +43,22 @@ class Start:
 
 def starts() -> Iterator[Start]:
     """Give every start of the week in order; two copies at once are two starts at one instant."""
-    yield Start(FIRST, "set up on Wednesday noon")
-    yield Start(AGAIN, "started again a minute later")
+    yield Start(FIRST, SET_UP)
+    yield Start(AGAIN, STARTED_AGAIN)
     yield from to_thursday()
-    yield Start(KILLED, "power off for 21 hours")
-    yield Start(RESTARTED, "killed, and run again")
+    yield Start(KILLED, POWER_OFF)
+    yield Start(RESTARTED, RUN_AGAIN)
     yield from to_sunday()
-    yield Start(TWICE, "machine down for 12 hours")
-    yield Start(TWICE, "two copies at once")
-    yield Start(BY_HAND, "started by hand")
+    yield Start(TWICE, MACHINE_DOWN)
+    yield Start(TWICE, TWO_COPIES)
+    yield Start(BY_HAND, STARTED_BY_HAND)
     yield from to_the_end()
 
 
 def to_thursday() -> Iterator[Start]:
     """Give cron's starts between the first run and the loss of power, one of them late."""
     for start in _hourly(FIRST, OFF):
-        yield Start(LATE, "started 25 minutes late") if start.at + 25 * MINUTE == LATE else start
+        yield Start(LATE, STARTED_LATE) if start.at + 25 * MINUTE == LATE else start
 
 
 def to_sunday() -> Iterator[Start]:

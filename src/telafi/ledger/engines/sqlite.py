@@ -27,6 +27,7 @@ IOERR: Final = 10
 CORRUPT: Final = 11
 FULL: Final = 13
 CANTOPEN: Final = 14
+AUTH: Final = 23
 NOTADB: Final = 26
 BUSY_SNAPSHOT: Final = 517
 _PRIMARY: Final = {
@@ -36,6 +37,7 @@ _PRIMARY: Final = {
     READONLY: Fault.STORAGE,
     CORRUPT: Fault.STORAGE,
     FULL: Fault.STORAGE,
+    AUTH: Fault.CONTROL,
     CANTOPEN: Fault.STORAGE,
     NOTADB: Fault.STORAGE,
 }

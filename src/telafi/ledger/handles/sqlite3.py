@@ -11,7 +11,7 @@ from typing import Any
 
 from telafi.errors import ForkedConnection, LedgerError, TransactionControl
 from telafi.ledger.handles.guest import Bare, Guest
-from telafi.ledger.steps import Batch, Rows, Statement, TransactionState
+from telafi.ledger.steps import Batch, Parameters, Rows, Statement, TransactionState
 from telafi.ledger.texts import Texts
 
 SQLITE_TRANSACTION = 22
@@ -135,6 +135,8 @@ class OwnSqliteHandle(SqliteHandle):
             error.add_note(str(TransactionControl()))
 
 
-def adapted(parameters: Any) -> dict[str, Any]:
+def adapted(parameters: Parameters) -> Any:
     """Write lists as JSON, which SQLite unpacks with json_each."""
+    if list not in map(type, parameters.values()):
+        return parameters or ()
     return {name: json.dumps(value) if isinstance(value, list) else value for name, value in parameters.items()}

@@ -78,5 +78,3 @@ CREATE TABLE telafi.marks (
     created_at bigint NOT NULL,
     PRIMARY KEY (scope, mark_key)
 );
-
-CREATE INDEX marks_of_parent ON telafi.marks (parent) WHERE parent IS NOT NULL;

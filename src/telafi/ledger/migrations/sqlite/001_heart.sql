@@ -78,5 +78,3 @@ CREATE TABLE telafi_marks (
     created_at INTEGER NOT NULL,
     PRIMARY KEY (scope, mark_key)
 ) WITHOUT ROWID;
-
-CREATE INDEX telafi_marks_of_parent ON telafi_marks (parent) WHERE parent IS NOT NULL;

@@ -1,2 +1,3 @@
-SELECT mark_key FROM telafi_marks
-WHERE scope = :scope AND mark_key IN (SELECT value FROM json_each(:keys))
+-- The list comes first, so that each of its keys is one look-up in the table.
+SELECT asked.value FROM json_each(:keys) AS asked
+CROSS JOIN telafi_marks AS mark ON mark.scope = :scope AND mark.mark_key = asked.value

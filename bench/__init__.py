@@ -1,0 +1,1 @@
+"""Benchmarks: ratios against hand-written loops and bare drivers, all in one run."""

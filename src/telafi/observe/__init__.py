@@ -1,0 +1,1 @@
+"""What has happened, made visible: subscribers that turn events into lines and numbers."""
