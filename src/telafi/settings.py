@@ -100,7 +100,8 @@ def _imported(name: str, setting: Setting, directory: Path) -> Any:
     except (Exception, SystemExit) as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing is not None and f"{name}.".startswith(f"{missing}."):
-            text = f"{_given(setting)} is not found: there is no module {missing}; looked in {directory} and in Python's path"
+            looked = f"looked in {directory} and in Python's path"
+            text = f"{_given(setting)} is not found: there is no module {missing}; {looked}"
         else:
             text = f"{_given(setting)} cannot be imported: {_where(error)}{type(error).__name__}: {error}"
         raise WrongUse(text) from error

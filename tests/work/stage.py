@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
@@ -30,6 +31,7 @@ from telafi.ledger.runners import perform
 from telafi.ledger.steps import Steps
 from telafi.ledger.watermarks import lock_job, read_job, set_watermark
 from telafi.ledger.windows import list_ranges, list_windows
+from telafi.lock.owner import Owner, new_name
 from telafi.work.job import Job
 
 T = TypeVar("T")
@@ -173,6 +175,13 @@ class Stage:
 
     def pause(self, job: str = "hourly", *, paused: bool = True) -> None:
         self.execute(f"UPDATE {self.table('jobs')} SET paused = ? WHERE job = ?", (paused, job))
+
+    def bury(self, job: str = "hourly") -> None:
+        """Make the owner of every open run one that has ended: this very process, before it started."""
+        for run, owner in self.execute(f"SELECT id, owner FROM {self.table('runs')} WHERE job = ?", (job,)):
+            alive = Owner.from_text(owner)
+            gone = replace(alive, started=f"0@{alive.started.partition('@')[2]}", name=new_name())
+            self.execute(f"UPDATE {self.table('runs')} SET owner = ? WHERE id = ?", (gone.as_text(), run))
 
     def perform(self, steps: Steps[T]) -> T:
         """Run steps on a connection of their own."""

@@ -45,8 +45,9 @@ class Tally:
         if not returned_rows and rowcount > 0:
             self.effects += rowcount
 
-    def marks(self, scope: str | None) -> MarkScope:
+    def marks(self, scope: str | None, state: str) -> MarkScope:
         """Choose the scope of record keys: the asking job's own, or one that is shared on purpose."""
+        self.before("", state)
         self.keyed = True
         origin = self.origin()
         return origin if scope is None else origin._replace(scope=checked_scope(scope))
@@ -95,7 +96,7 @@ class Transaction:
         With a payload, the same key with another payload raises KeyConflict. Keys are compared byte by byte,
         500 bytes at most, in the scope of the job unless `scope=` shares one. Rule: semantics §2.
         """
-        marks = self._tally.marks(scope)
+        marks = self._tally.marks(scope, self._handle.transaction_state())
         digest = None if payload is None else fingerprint(payload)
         new = perform(first_time(marks, checked_key(key), digest), self._handle)
         self._tally.count(1, int(new))
@@ -107,7 +108,7 @@ class Transaction:
         A key that stands twice among `keys` counts as new once and as repeated once.
         """
         asked = checked_keys(keys)
-        marks = self._tally.marks(scope)
+        marks = self._tally.marks(scope, self._handle.transaction_state())
         new = perform(first_times(marks, asked, returning=self._tally.returning), self._handle) if asked else set()
         self._tally.count(len(asked), len(new))
         return in_order(asked, new)
@@ -131,7 +132,7 @@ class AsyncTransaction:
 
     async def first_time(self, key: str, *, scope: str | None = None, payload: object = None) -> bool:
         """Remember a record key in this transaction: True the first time, False on a repeat."""
-        marks = self._tally.marks(scope)
+        marks = self._tally.marks(scope, self._handle.transaction_state())
         digest = None if payload is None else fingerprint(payload)
         new = await aperform(first_time(marks, checked_key(key), digest), self._handle)
         self._tally.count(1, int(new))
@@ -140,7 +141,7 @@ class AsyncTransaction:
     async def first_times(self, keys: Iterable[str], *, scope: str | None = None) -> list[str]:
         """Remember many record keys at once and give back the new ones, in the order given, each once."""
         asked = checked_keys(keys)
-        marks = self._tally.marks(scope)
+        marks = self._tally.marks(scope, self._handle.transaction_state())
         steps = first_times(marks, asked, returning=self._tally.returning)
         new = await aperform(steps, self._handle) if asked else set()
         self._tally.count(len(asked), len(new))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 
 from telafi.clock import Clock
-from telafi.ledger.port import Engine
+from telafi.errors import LedgerBusy, LedgerError, TelafiError
+from telafi.ledger.port import Engine, Fault
 from telafi.ledger.runners import aperform, perform
 from telafi.ledger.schema import SchemaStatus, ensure, read_status, upgrade
 from telafi.ledger.steps import AsyncHandle, Handle, Steps
@@ -31,38 +32,34 @@ class Ledger:
     @contextmanager
     def opened(self, guest: str | None = None, *, patient: bool = True) -> Iterator[Handle]:
         """Open a connection for a block; a SQLite ledger is created on first use. Raises LedgerError."""
-        handle = self._engine.connect(guest, patient=patient)
-        try:
-            perform(self._repeat(lambda: ensure(self._engine, self._clock)), handle)
-            yield handle
-        finally:
-            handle.close()
+        with self._named():
+            handle = self._engine.connect(guest, patient=patient)
+            try:
+                perform(self._repeat(lambda: ensure(self._engine, self._clock)), handle)
+                yield handle
+            finally:
+                handle.close()
 
     @asynccontextmanager
     async def aopened(self, guest: str | None = None) -> AsyncIterator[AsyncHandle]:
         """Open an async connection for a block."""
-        handle = await self._engine.aconnect(guest)
-        try:
-            await aperform(self._repeat(lambda: ensure(self._engine, self._clock)), handle)
-            yield handle
-        finally:
-            await handle.close()
+        with self._named():
+            handle = await self._engine.aconnect(guest)
+            try:
+                await aperform(self._repeat(lambda: ensure(self._engine, self._clock)), handle)
+                yield handle
+            finally:
+                await handle.close()
 
     def upgrade(self) -> Sequence[str]:
         """Bring the schema up to this release and give back the migrations that were applied."""
-        handle = self._engine.connect()
-        try:
+        with self._named(), closing(self._engine.connect()) as handle:
             return perform(upgrade(self._engine, self._clock), handle)
-        finally:
-            handle.close()
 
     def status(self) -> SchemaStatus:
         """Compare the ledger's schema with this release's."""
-        handle = self._engine.connect()
-        try:
+        with self._named(), closing(self._engine.connect()) as handle:
             return perform(read_status(self._engine), handle)
-        finally:
-            handle.close()
 
     def sql(self) -> str:
         """Give the SQL of every migration, for people who apply it by their own tools."""
@@ -72,3 +69,19 @@ class Ledger:
             for statement in self._engine.texts.migration(migration.name)
         ]
         return ";\n\n".join(statements) + ";\n"
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Turn a driver's error that no step could answer into one that names the ledger and can be caught."""
+        try:
+            yield
+        except TelafiError:
+            raise
+        except Exception as error:
+            fault = self._engine.classify(error)
+            if fault in (Fault.LOCK_WAIT, Fault.SERIALIZATION):
+                text = f"the ledger {self.url} stayed busy beyond the limit, another writer holds it: {error}"
+                raise LedgerBusy(text) from error
+            if fault in (Fault.LOST, Fault.TRANSIENT, Fault.STORAGE):
+                raise LedgerError(f"the ledger {self.url} cannot be reached, read or written: {error}") from error
+            raise

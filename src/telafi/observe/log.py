@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import overload
+from typing import Protocol, overload
 
-from telafi.events import Event, Idle, Outcome, Planned
+from telafi.events import Event, Outcome, Planned
 from telafi.instants import Span
 from telafi.observe.fields import Value, fields_of
-from telafi.observe.streams import LineStream
 from telafi.observe.values import quoted
 
 
@@ -19,6 +18,7 @@ def line_of(event: Event) -> str | None: ...
 def line_of(event: Event) -> str | None:
     """Write an event as `WORD key=value …`, on one line whatever its values are; a plan has no line.
 
+    >>> from telafi.events import Idle
     >>> line_of(Idle("sales-summary", 0, 3_600_000_000))
     'IDLE job=sales-summary watermark=1970-01-01T00:00:00Z next=1970-01-01T01:00:00Z'
     """
@@ -28,12 +28,17 @@ def line_of(event: Event) -> str | None:
     return " ".join([word, *(f"{name}={text}" for name, text in _shown(values).items())])
 
 
+class Lines(Protocol):
+    """Takes whole lines and never fails."""
+
+    def write(self, line: str) -> None:
+        """Write a line."""
+
+
 class Log:
     """A subscriber that writes outcomes to one stream and warnings, errors and retries to another."""
 
-    def __init__(
-        self, outcomes: LineStream, notices: LineStream, form: Callable[[Event], str | None] = line_of
-    ) -> None:
+    def __init__(self, outcomes: Lines, notices: Lines, form: Callable[[Event], str | None] = line_of) -> None:
         self._outcomes, self._notices = outcomes, notices
         self._form = form
 

@@ -30,13 +30,13 @@ class Attempts:
         policy: RetryPolicy,
         budget: RetryBudget,
         random: Random,
+        began: float,
     ) -> None:
         self._engine, self._clock, self._events = engine, clock, events
         self._job, self._span = job, span
         self._policy, self._budget, self._random = policy, budget, random
-        self._started = clock.monotonic_seconds()
+        self._began = began
         self._number = 1
-        budget.count_unit(self._started)
 
     def classify(self, error: BaseException) -> Fault:
         """Say what the error means, by its code."""
@@ -61,7 +61,7 @@ class Attempts:
     def _wait(self, fault: Fault) -> Steps[bool]:
         now = self._clock.monotonic_seconds()
         lost = fault in (Fault.LOST, Fault.TRANSIENT)
-        left = self._started + self._policy.deadline_of(lost=lost) - now
+        left = self._began + self._policy.deadline_of(lost=lost) - now
         if self._number >= self._policy.attempts or left <= 0 or not self._budget.allows_retry(now):
             return False
         backoff = self._policy.connection if lost else self._policy.conflict
@@ -100,6 +100,7 @@ class Repeater:
             policy=self._policy,
             budget=RetryBudget(),
             random=Random(),  # noqa: S311 - jitter is not a secret
+            began=self._clock.monotonic_seconds(),
         )
         return (yield from repeated(make, attempts))
 

@@ -35,12 +35,19 @@ class RunContext:
     budget: RetryBudget
     random: Random
 
-    def attempts(self, span: Span | None = None) -> Attempts:
+    def attempts(self, span: Span | None = None, *, began: float | None = None) -> Attempts:
         """Open the count of attempts of one unit, or of one transaction of the run."""
         return Attempts(
-            self.engine, self.clock, self.events,
-            job=self.job.name, span=span, policy=self.policy, budget=self.budget, random=self.random,
-        )  # fmt: skip
+            self.engine,
+            self.clock,
+            self.events,
+            job=self.job.name,
+            span=span,
+            policy=self.policy,
+            budget=self.budget,
+            random=self.random,
+            began=self.clock.monotonic_seconds() if began is None else began,
+        )
 
     def emit(self, event: Event) -> None:
         """Tell the subscribers."""

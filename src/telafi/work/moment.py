@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Lock as ThreadLock
 
 from telafi.clock import Clock
+from telafi.errors import LedgerError
 from telafi.instants import instant_text
 from telafi.ledger.port import Engine
 from telafi.lock.file import lock_path, open_lock
@@ -45,6 +46,9 @@ class Moment:
     @contextmanager
     def held(self, job: str) -> Iterator[Holder | None]:
         """Hold the job's lock for a block; yields who has it where it is not free. Raises LockPlaceError."""
+        if self._ledger_file is not None and not self._ledger_file.parent.is_dir():
+            # Making the place would make the directory too, and hide a mistyped URL.
+            raise LedgerError(f"the directory {self._ledger_file.parent} does not exist: create it, or correct the URL")
         prepare(self.place, allow_network=self._network_allowed)
         command = " ".join(sys.argv)[:200]
         me = Holder(host_name(), os.getpid(), instant_text(self._clock.now_microseconds()), command)

@@ -7,7 +7,7 @@ from telafi.ledger.port import Fault
 from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
 from telafi.ledger.watermarks import advance
 from telafi.ledger.windows import Claimed, finish_window
-from telafi.work.attempts import Attempts, repeated, rolled_back
+from telafi.work.attempts import repeated, rolled_back
 from telafi.work.progress import Progress
 from telafi.work.settle import Again, Answer, failed, nothing_claimed, settle
 from telafi.work.unit import CLAIMS_MAX, Body, open_unit
@@ -27,23 +27,21 @@ def run_outside(progress: Progress, body: Body) -> Steps[Answer]:
         if not isinstance(error, Exception | SystemExit):
             raise
         return (yield from failed(progress, error, Fault.OTHER))
-    attempts = progress.context.attempts(progress.span)
     try:
-        return (yield from repeated(lambda: _finish(progress), attempts))
+        return (yield from repeated(lambda: _finish(progress), progress.context.attempts(progress.span)))
     except Exception as error:  # noqa: BLE001 - the row stays open: the next run resolves it by its policy
-        return (yield from settle(progress, attempts, error))
+        return (yield from settle(progress, error))
 
 
 def _start(progress: Progress) -> Steps[Answer]:
-    attempts = progress.context.attempts(progress.span)
     for _ in range(CLAIMS_MAX):
-        answer = yield from _try_start(progress, attempts)
+        answer = yield from _try_start(progress)
         if answer is not Again.CLAIM:
             return answer
     return Skipped(progress.claim.job, "lock", progress.span)
 
 
-def _try_start(progress: Progress, attempts: Attempts) -> Steps[Answer]:
+def _try_start(progress: Progress) -> Steps[Answer]:
     try:
         if (yield from open_unit(progress)):
             yield Commit()
@@ -52,7 +50,7 @@ def _try_start(progress: Progress, attempts: Attempts) -> Steps[Answer]:
     except GeneratorExit:
         raise
     except BaseException as error:  # noqa: BLE001 - settled below, KeyboardInterrupt included
-        return (yield from settle(progress, attempts, error))
+        return (yield from settle(progress, error))
 
 
 def _finish(progress: Progress) -> Steps[Processed | Skipped]:

@@ -22,7 +22,7 @@ from telafi.work.job import Job
 class LockSkips(NamedTuple):
     """How often runs found the job's lock held, when last, and by whom."""
 
-    count: int
+    runs: int
     last_at: int
     holder: str | None
 

@@ -86,6 +86,7 @@ def _hints(function: Callable[..., Any], label: str) -> dict[str, Any]:
 
 
 def _wanted(hint: Any, name: str, label: str, dialect: str, *, is_async: bool) -> str | None:
+    hint = typing.get_origin(hint) or hint  # psycopg.Connection[Any] is a psycopg.Connection
     if not inspect.isclass(hint):
         return None
     ours = _OURS.get(_shown(hint))

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import secrets
+from typing import Final
 
-from telafi.errors import SecondTransaction
+from telafi.errors import SecondTransaction, TransactionControl
 from telafi.events import Kind, Processed
 from telafi.instants import Span
 from telafi.ledger.marks import MarkScope
 from telafi.ledger.steps import AsyncHandle, Handle
 from telafi.ledger.transaction import AsyncTransaction, Tally, Transaction
 from telafi.ledger.windows import Claim, Claimed, Result
+from telafi.work.attempts import Attempts
 from telafi.work.context import RunContext
+
+
+def _nowhere() -> MarkScope:
+    raise TransactionControl("a record key needs an open unit")
+
+
+_BLANK: Final = Tally(_nowhere, returning=False)
 
 
 class Progress:
@@ -26,25 +35,36 @@ class Progress:
         self.claim = Claim(job.name, span, secrets.token_hex(16), context.run, kind, outside)
         self.began = context.clock.monotonic_seconds()
         self.claimed: Claimed | None = None
-        self.tally = self._new_tally(grouped=False)
+        self.tally = _BLANK
         self.entered = False
+        self.open = False
         self.committing = False
         self.unknown = False
         self.split = False
         self.lost = False
         self.done = False
         self.failure: BaseException | None = None
+        self._attempts: Attempts | None = None
+        context.budget.count_unit(self.began)
+
+    @property
+    def attempts(self) -> Attempts:
+        """Give the count of this unit's attempts, from its first claim on."""
+        if self._attempts is None:
+            self._attempts = self.context.attempts(self.claim.span, began=self.began)
+        return self._attempts
 
     def restart(self) -> None:
         """Forget the attempt before: its transaction is gone, whatever became of it."""
         self.claimed = None
-        self.committing = self.split = self.lost = False
+        self.open = self.committing = self.split = self.lost = False
         self.failure = None
 
     def hold(self, claimed: Claimed, *, grouped: bool = False) -> None:
         """Note the claim; what was counted before it counts no more."""
         self.claimed = claimed
-        self.tally = self._new_tally(grouped=grouped)
+        self.open = True
+        self.tally = Tally(self._mark_scope, returning=self.context.engine.is_server, grouped=grouped)
 
     def enter(self) -> None:
         """Open the unit's one block; raises SecondTransaction on a second, or where the job has a Transaction."""
@@ -81,9 +101,6 @@ class Progress:
 
     def _milliseconds(self) -> int:
         return round((self.context.clock.monotonic_seconds() - self.began) * 1_000)
-
-    def _new_tally(self, *, grouped: bool) -> Tally:
-        return Tally(self._mark_scope, returning=self.context.engine.is_server, grouped=grouped)
 
     def _mark_scope(self) -> MarkScope:
         parent = f"{self.claim.job} {self.span.start}/{self.span.end}"

@@ -14,7 +14,7 @@ from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps, Transactio
 from telafi.ledger.watermarks import read_job
 from telafi.ledger.windows import Claim, read_transaction, read_window, record_failure, set_in_doubt, take_over
 from telafi.plan.catchup import DONE, IN_DOUBT, OPEN, PARKED, PLANNED
-from telafi.work.attempts import Attempts, repeated, rolled_back
+from telafi.work.attempts import repeated, rolled_back
 from telafi.work.progress import Progress
 
 
@@ -69,9 +69,9 @@ def _open_elsewhere(progress: Progress, row: WindowRow, owner: str | None) -> St
     return (yield from _in_doubt(progress, theirs, "no-end" if row.outside else "transaction-control"))
 
 
-def settle(progress: Progress, attempts: Attempts, error: BaseException) -> Steps[Answer]:
+def settle(progress: Progress, error: BaseException) -> Steps[Answer]:
     """Roll back, then decide: once more, or how the unit ends (transactions §2)."""
-    context = progress.context
+    context, attempts = progress.context, progress.attempts
     fault = attempts.classify(error)
     progress.unknown = progress.unknown or (progress.committing and fault is Fault.LOST)
     progress.committing = False
@@ -122,7 +122,7 @@ def failed(progress: Progress, error: BaseException, fault: Fault) -> Steps[Outc
 
 def ended_by_user(progress: Progress) -> Steps[bool]:
     """Notice that the user's code has ended the transaction itself: then nobody knows what it wrote."""
-    if progress.claimed is None or progress.claim.outside:
+    if progress.claimed is None or progress.claim.outside or not progress.open:
         return False
     state = yield Call(state_of)
     if state == "none":

@@ -22,7 +22,6 @@ CLAIMS_MAX: Final = 20
 
 def run_inside(progress: Progress, body: Body) -> Steps[Answer]:
     """Run a job whose whole body lies inside the unit's transaction, repeating the whole while that may help."""
-    attempts = progress.context.attempts(progress.span)
     for _ in range(CLAIMS_MAX):
         try:
             if (yield from open_unit(progress)):
@@ -33,7 +32,7 @@ def run_inside(progress: Progress, body: Body) -> Steps[Answer]:
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt and SystemExit roll back too
-            answer = yield from settle(progress, attempts, error)
+            answer = yield from settle(progress, error)
         if answer is not Again.CLAIM:
             return answer
     return Skipped(progress.claim.job, "lock", progress.span)
@@ -41,7 +40,6 @@ def run_inside(progress: Progress, body: Body) -> Steps[Answer]:
 
 def run_end(progress: Progress, body: Body) -> Steps[Answer]:
     """Run a job that opens its transaction at its end; the body is repeated with it, slow work included."""
-    attempts = progress.context.attempts(progress.span)
     for _ in range(CLAIMS_MAX):
         try:
             answer = yield from _attempt_end(progress, body)
@@ -53,9 +51,9 @@ def run_end(progress: Progress, body: Body) -> Steps[Answer]:
             if progress.done:
                 if not isinstance(error, Exception | SystemExit):
                     raise
-                progress.context.emit(RaisedAfter(progress.claim.job, progress.span, told(error)))
+                progress.context.emit(RaisedAfter(progress.claim.job, progress.span, told(error), error))
                 return progress.processed()
-            answer = yield from settle(progress, attempts, error)
+            answer = yield from settle(progress, error)
         if answer is not Again.CLAIM:
             return answer
         progress.entered = False
@@ -84,7 +82,6 @@ def _attempt_end(progress: Progress, body: Body) -> Steps[Answer]:
 
 def write_unit(progress: Progress, body: Body) -> Steps[Any]:
     """Run one function inside the unit's transaction, repeating only that function; raises AlreadyDone."""
-    attempts = progress.context.attempts(progress.span)
     value: Any = None
     while True:
         try:
@@ -94,9 +91,11 @@ def write_unit(progress: Progress, body: Body) -> Steps[Any]:
                 return value
             answer = yield from nothing_claimed(progress)
         except Exception as error:
-            progress.unknown = progress.unknown or (progress.committing and attempts.classify(error) is Fault.LOST)
+            progress.unknown = progress.unknown or (
+                progress.committing and progress.attempts.classify(error) is Fault.LOST
+            )
             yield from abandon_unit(progress, error)
-            if progress.split or progress.tally.split or not (yield from attempts.again(error)):
+            if progress.split or progress.tally.split or not (yield from progress.attempts.again(error)):
                 raise
             continue
         if isinstance(answer, Processed):
@@ -131,7 +130,7 @@ def close_unit(progress: Progress) -> Steps[None]:
         progress.split = True
         raise TransactionControl
     yield from advance(progress.claim.job, progress.span)
-    progress.committing = True
+    progress.open, progress.committing = False, True
     yield from commit(progress)
     progress.done = True
 
@@ -156,6 +155,9 @@ def abandon_unit(progress: Progress, error: BaseException) -> Steps[None]:
         progress.unknown = progress.unknown or (
             progress.committing and progress.context.engine.classify(error) is Fault.LOST
         )
+        if isinstance(error, Exception | SystemExit) and progress.context.engine.classify(error) is not Fault.LOST:
+            progress.split = progress.split or (yield from ended_by_user(progress))
+        progress.open = False
         yield from rolled_back(error)
 
 

@@ -24,9 +24,9 @@ class Copy:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave no process behind, whatever went wrong."""
-        if self._process.poll() is None:
-            self.kill()
+        """Leave no process and no pipe behind, whatever went wrong."""
+        with self._process:
+            self._process.kill()  # does nothing where it has ended
 
     def until_it_holds(self) -> tuple[list[str], str]:
         """Wait until the copy stands still; gives its lines so far, and the window in whose middle it stands."""

@@ -44,13 +44,13 @@ def table(sums: Sums, tally: Tally) -> Iterator[str]:
     yield _row(f"Telafi: {sums.hours.departures} hours in the table", sums.by_hour)
     yield f"{'the script without Telafi':<42}{tally.total:>10,}"
     yield ""
-    yield f"{'what the script without Telafi got wrong':<42}      lost  counted twice"
+    yield f"{'what the script without Telafi got wrong':<42}      lost  counted again"
     for cause, harm in tally.by_cause.items():
         yield _harm(cause, harm.lost, harm.again)
     yield _harm("together", tally.lost, tally.again)
     yield ""
-    verdict = "lost 0, counted twice 0" if sums.right else "WRONG"
-    yield f"Telafi: {verdict}. The script: lost {tally.lost:,}, counted twice {tally.again:,}."
+    verdict = "lost 0, counted again 0" if sums.right else "WRONG"
+    yield f"Telafi: {verdict}. The script: lost {tally.lost:,}, counted again {tally.again:,}."
 
 
 def whereabouts(database: Path) -> Iterator[str]:

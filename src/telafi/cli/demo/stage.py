@@ -52,9 +52,9 @@ class Stage:
     def say_without(self, *causes: str) -> None:
         """Say what these causes cost the script that is started at the same instants."""
         cost = self.tally.cost_of(*causes)
-        counts = {"lost": cost.lost, "counted twice": cost.again}
-        harm = " and ".join(f"{count:,} {what}" for what, count in counts.items() if count)
-        self.say(f"Without Telafi: departures {harm or 'all right'}.")
+        counts = {"lost": cost.lost, "counted again": cost.again}
+        harm = [f"{count:,} departures {what}" for what, count in counts.items() if count]
+        self.say(f"Without Telafi: {', '.join(harm) or 'all right'}.")
 
     def rows_of(self, window: str) -> int:
         """Count the rows that the job has written for a window."""

@@ -55,7 +55,7 @@ def run_again(stage: Stage) -> None:
 
 def cron_to_thursday(stage: Stage) -> None:
     starts = list(timeline.to_thursday())
-    stage.title(starts[0].at, "Cron, every hour until Thursday 18:00; the start of 14:00 comes 25 minutes late.")
+    stage.title(starts[0].at, "Cron, every hour until Thursday 18:00; that day's start of 14:00 comes 25 minutes late.")
     stage.show(stage.run_all(starts), f"{COMMAND}    # {len(starts)} starts")
     stage.say_without(timeline.STARTED_LATE)
 

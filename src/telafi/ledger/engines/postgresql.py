@@ -86,7 +86,7 @@ class PostgresqlEngine:
         except ImportError as error:
             raise _missing() from error
         try:
-            return await open_handle(self, self._url, guest)
+            return await open_handle(self.texts, self._url, self.connect_parameters(), self.begin_text, guest)
         except psycopg.Error as error:
             raise self.unreachable(error) from error
 

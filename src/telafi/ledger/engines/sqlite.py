@@ -90,7 +90,7 @@ class SqliteEngine:
             raise MissingDriver("async jobs on SQLite need aiosqlite: pip install 'telafi[aiosqlite]'") from error
         self._check()
         try:
-            return await open_handle(self, guest)
+            return await open_handle(partial(OwnSqliteHandle, self.texts, self.open, self.identity), guest)
         except sqlite3.Error as error:
             raise self.unusable(error) from error
 

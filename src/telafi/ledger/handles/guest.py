@@ -40,3 +40,9 @@ class Bare:
 
     def close(self) -> None:
         """Nothing is held on to."""
+
+
+async def awaited(answer: Awaitable[None] | None) -> None:
+    """Wait for what a guest does where it has to wait for something itself."""
+    if answer is not None:
+        await answer

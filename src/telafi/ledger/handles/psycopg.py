@@ -10,33 +10,61 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from telafi.errors import ForkedConnection, TransactionControl
+from telafi.errors import ForkedConnection, NotJoinable, TransactionControl
 from telafi.ledger.handles.guest import Bare, Guest
 from telafi.ledger.steps import Batch, Rows, Statement, TransactionState
 from telafi.ledger.texts import Texts
 
-STATES: Final[Mapping[TransactionStatus, TransactionState]] = {
-    TransactionStatus.INTRANS: "open",
-    TransactionStatus.ACTIVE: "open",
-    TransactionStatus.INERROR: "aborted",
+STATES: Final[Mapping[int, TransactionState]] = {
+    int(TransactionStatus.INTRANS): "open",
+    int(TransactionStatus.ACTIVE): "open",
+    int(TransactionStatus.INERROR): "aborted",
 }
+
+
+class Unit:
+    """Whether a unit is open on a connection, and whether its code has tried to end the transaction."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.tripped = False
+
+    def enter(self) -> None:
+        """The transaction belongs to a unit from here on."""
+        self.is_open, self.tripped = True, False
+
+    def leave(self) -> None:
+        """The unit is over."""
+        self.is_open = self.tripped = False
+
+    def refuse(self) -> None:
+        """Raise TransactionControl while a unit is open, and remember it, as the code may swallow the error."""
+        if self.is_open:
+            self.tripped = True
+            raise TransactionControl
+
+    def leave_whole(self) -> None:
+        """The unit is over if nothing was refused in it; what was refused may have been meant as a ROLLBACK."""
+        if self.tripped:
+            raise TransactionControl
+        self.leave()
 
 
 class UnitConnection(psycopg.Connection[Any]):
     """A connection whose transaction belongs to the open unit: a user's commit() and rollback() are refused."""
 
-    unit_open = False
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.unit = Unit()
 
     def commit(self) -> None:
         """Commit, unless a unit is open."""
-        if self.unit_open:
-            raise TransactionControl
+        self.unit.refuse()
         super().commit()
 
     def rollback(self) -> None:
         """Roll back, unless a unit is open."""
-        if self.unit_open:
-            raise TransactionControl
+        self.unit.refuse()
         super().rollback()
 
 
@@ -49,7 +77,7 @@ class PsycopgHandle:
 
     def run(self, statement: Statement) -> Rows:
         """Run a named statement."""
-        cursor = self.connection.cursor(row_factory=tuple_row)
+        cursor = psycopg.Cursor(self.connection, row_factory=tuple_row)
         cursor.execute(self._texts[statement.name], statement.parameters or None)
         rows = cursor.fetchall() if cursor.description else []
         return Rows(rows, cursor.rowcount)
@@ -60,7 +88,7 @@ class PsycopgHandle:
 
     def transaction_state(self) -> TransactionState:
         """Say how the transaction stands."""
-        return STATES.get(self.connection.info.transaction_status, "none")
+        return STATES.get(self.connection.pgconn.transaction_status, "none")
 
 
 class OwnPsycopgHandle(PsycopgHandle):
@@ -80,29 +108,35 @@ class OwnPsycopgHandle(PsycopgHandle):
         super().__init__(self.connection, texts)
 
     def _open(self) -> None:
-        self._unit = self.connection = self._connect()
+        self._connection = self.connection = self._connect()
         self._process = os.getpid()
-        self._guest: Guest = self._make_guest(self._unit)
+        try:
+            self._guest: Guest = self._make_guest(self._connection)
+        except BaseException:
+            self._connection.close()
+            raise
 
     def begin(self, isolation: str | None) -> None:
         """Open a transaction with its isolation level and lock timeout, in one round trip."""
         if self._process != os.getpid():
             raise ForkedConnection
-        self._unit.execute(self._begin_text(isolation))  # type: text built from checked words only
-        self._unit.unit_open = True
+        self._connection.execute(self._begin_text(isolation))
+        self._connection.unit.enter()
 
     def commit(self) -> None:
-        """Commit."""
-        self._unit.unit_open = False
-        self._unit.execute("COMMIT")
+        """Commit; raises TransactionControl where the unit's code has tried to end the transaction."""
+        self._connection.unit.leave_whole()
+        self._connection.execute("COMMIT")
         self._guest.ended()
 
     def rollback(self) -> None:
         """Roll back; quiet where nothing is open."""
-        self._unit.unit_open = False
-        if self._unit.info.transaction_status != TransactionStatus.IDLE:
-            self._unit.execute("ROLLBACK")
-        self._guest.ended()
+        self._connection.unit.leave()
+        try:
+            if self._connection.pgconn.transaction_status != TransactionStatus.IDLE:
+                self._connection.execute("ROLLBACK")
+        finally:
+            self._guest.ended()
 
     def reconnect(self) -> None:
         """Throw the connection away and open a new one."""
@@ -119,9 +153,31 @@ class OwnPsycopgHandle(PsycopgHandle):
 
     def close(self) -> None:
         """Close the connection."""
-        self._unit.unit_open = False
-        self._guest.close()
-        self._unit.close()
+        self._connection.unit.leave()
+        try:
+            self._guest.close()
+        finally:
+            self._connection.close()
+
+
+def joined(connection: psycopg.Connection[Any], texts: Texts) -> PsycopgHandle:
+    """Speak on a connection that a user holds; raises NotJoinable where it cannot take a mark."""
+    refuse_unfit(connection)
+    return PsycopgHandle(connection, texts)
+
+
+def refuse_unfit(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+    """Raise NotJoinable for a connection that is closed, aborted, or in autocommit mode without a transaction."""
+    if connection.closed:
+        raise NotJoinable("this connection is closed: open a new one")
+    state = STATES.get(connection.pgconn.transaction_status, "none")
+    if state == "aborted":
+        raise NotJoinable("this transaction was aborted by an earlier error: roll it back first, then join a new one")
+    if state == "none" and connection.autocommit:
+        raise NotJoinable(
+            "this connection is in autocommit mode and has no open transaction, so a mark would be committed by "
+            "itself: join inside `with connection.transaction():`"
+        )
 
 
 def columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from telafi.errors import ForkedConnection, LedgerError, TransactionControl
+from telafi.errors import ForkedConnection, LedgerError, NotJoinable, TransactionControl
 from telafi.ledger.handles.guest import Bare, Guest
 from telafi.ledger.steps import Batch, Parameters, Rows, Statement, TransactionState
 from telafi.ledger.texts import Texts
@@ -32,10 +32,10 @@ class Guard:
         self.closed = False
         self.tripped = False
 
-    def __call__(self, action: int, *_: str | None) -> int:
-        """Answer SQLite's authorizer."""
+    def __call__(self, action: int, what: str | None, *_: str | None) -> int:
+        """Answer SQLite's authorizer; a refused COMMIT or ROLLBACK is remembered, as the code may swallow its error."""
         if self.closed and action in _DENIED:
-            self.tripped = True
+            self.tripped = self.tripped or (action == SQLITE_TRANSACTION and what != "BEGIN")
             return sqlite3.SQLITE_DENY
         return sqlite3.SQLITE_OK
 
@@ -50,8 +50,10 @@ class SqliteHandle:
     def run(self, statement: Statement) -> Rows:
         """Run a named statement; a list among its parameters travels as JSON."""
         cursor = self.connection.execute(self._texts[statement.name], adapted(statement.parameters))
-        rows = cursor.fetchall() if cursor.description else []
-        return Rows(rows, cursor.rowcount)
+        if cursor.description is None:
+            return Rows([], cursor.rowcount)
+        cursor.row_factory = None  # the user's own does not reach into our rows
+        return Rows(cursor.fetchall(), cursor.rowcount)
 
     def run_batch(self, batch: Batch) -> Rows:
         """Run a named statement row by row: there is no round trip to save."""
@@ -81,16 +83,24 @@ class OwnSqliteHandle(SqliteHandle):
 
     def _open(self) -> None:
         self.connection = self._connect()
-        self._file = self._identity()
         self._process = os.getpid()
-        self._guest: Guest = self._make_guest(self.connection)
+        try:
+            self._file = self._identity()
+            self._guest: Guest = self._make_guest(self.connection)
+        except BaseException:
+            self.connection.close()
+            raise
         self._guard = Guard()
         self.connection.set_authorizer(self._guard)
 
-    def begin(self, isolation: str | None) -> None:  # noqa: ARG002 - SQLite has one level, and it is serializable
-        """Open a transaction that holds the write lock; refuses a replaced file and a forked connection."""
+    def check_process(self) -> None:
+        """Refuse a connection that was carried over a fork."""
         if self._process != os.getpid():
             raise ForkedConnection
+
+    def begin(self, isolation: str | None) -> None:  # noqa: ARG002 - SQLite has one level, and it is serializable
+        """Open a transaction that holds the write lock; refuses a replaced file and a forked connection."""
+        self.check_process()
         if self._identity() != self._file:
             raise LedgerError("the ledger's file was replaced while it was open: nothing was written to the old one")
         self._guard.closed = self._guard.tripped = False
@@ -98,17 +108,24 @@ class OwnSqliteHandle(SqliteHandle):
         self._guard.closed = True
 
     def commit(self) -> None:
-        """Commit; a busy COMMIT leaves the transaction open, to be committed again."""
+        """Commit; a busy COMMIT leaves the transaction open, to be committed again.
+
+        Raises TransactionControl where the unit's code has tried to end the transaction: it may have meant a ROLLBACK.
+        """
+        if self._guard.tripped:
+            raise TransactionControl
         self._guard.closed = False
         self.connection.execute(self._guard.commit)
         self._guest.ended()
 
     def rollback(self) -> None:
         """Roll back; quiet where SQLite has done so by itself."""
-        self._guard.closed = False
-        if self.connection.in_transaction:
-            self.connection.execute(self._guard.rollback)
-        self._guest.ended()
+        self._guard.closed = self._guard.tripped = False
+        try:
+            if self.connection.in_transaction:
+                self.connection.execute(self._guard.rollback)
+        finally:
+            self._guest.ended()
 
     def reconnect(self) -> None:
         """Throw the connection away and open a new one."""
@@ -120,19 +137,16 @@ class OwnSqliteHandle(SqliteHandle):
         return self._guest.lend()
 
     def flush(self) -> None:
-        """Write out what that object still holds; refuses a unit whose code tried to end the transaction."""
+        """Write out what that object still holds."""
         self._guest.flush()
 
     def close(self) -> None:
         """Close the connection."""
         self._guard.closed = False
-        self._guest.close()
-        self.connection.close()
-
-    def explain(self, error: BaseException) -> None:
-        """Say in plain words why the guard refused a statement."""
-        if self._guard.tripped and isinstance(error, sqlite3.DatabaseError):
-            error.add_note(str(TransactionControl()))
+        try:
+            self._guest.close()
+        finally:
+            self.connection.close()
 
 
 def adapted(parameters: Parameters) -> Any:
@@ -140,3 +154,30 @@ def adapted(parameters: Parameters) -> Any:
     if list not in map(type, parameters.values()):
         return parameters or ()
     return {name: json.dumps(value) if isinstance(value, list) else value for name, value in parameters.items()}
+
+
+def joined(connection: sqlite3.Connection, texts: Texts) -> SqliteHandle:
+    """Speak on a connection that a user holds; raises NotJoinable unless its transaction is open."""
+    try:
+        refuse_without_transaction(connection.in_transaction, connection.isolation_level)
+    except sqlite3.ProgrammingError as error:
+        raise NotJoinable(f"this connection cannot be joined: {error}") from error
+    return SqliteHandle(connection, texts)
+
+
+def refuse_without_transaction(in_transaction: object, isolation_level: str | None) -> None:
+    """Raise NotJoinable where no transaction is open, with what the driver's mode means."""
+    if in_transaction:
+        return
+    mode = (
+        ""
+        if isolation_level is None
+        else (
+            f" (with isolation_level={isolation_level!r} the driver begins one by itself only at the first INSERT, UPDATE "
+            "or DELETE, not at CREATE TABLE or SAVEPOINT)"
+        )
+    )
+    raise NotJoinable(
+        f"this connection has no open transaction{mode}: run connection.execute('BEGIN IMMEDIATE') first, join, "
+        "and commit when the effect is written"
+    )

@@ -1,0 +1,205 @@
+"""What the children do: build an application, run its job, and die before a chosen request to the database."""
+
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+import telafi.ledger.handles.psycopg  # imported here, so that no child has to
+from telafi import Run, SystemClock, Telafi, Transaction, Window
+from telafi.events import Outcome
+from telafi.instants import instant_of
+from telafi.ledger.steps import Batch, Handle, Rows, Statement
+from telafi.plan.retry import Backoff, RetryPolicy
+from tests.crash.child import Talk
+
+HOUR = 3_600_000_000
+SINCE = instant_of("2026-09-04T10:00Z")
+QUICK = RetryPolicy(
+    attempts=50,
+    deadline_seconds=1.0,
+    connection_deadline_seconds=2.0,
+    conflict=Backoff(0.001, 0.02),
+    connection=Backoff(0.002, 0.05),
+)
+
+
+class StandingClock:
+    """The wall clock stands where the scene wants it; waits are real."""
+
+    def __init__(self, now_microseconds: int) -> None:
+        self._now = now_microseconds
+        self._real = SystemClock()
+
+    def now_microseconds(self) -> int:
+        return self._now
+
+    def monotonic_seconds(self) -> float:
+        return self._real.monotonic_seconds()
+
+    def boot_seconds(self) -> float | None:
+        return self._real.boot_seconds()
+
+    def sleep(self, seconds: float) -> None:
+        self._real.sleep(seconds)
+
+    async def asleep(self, seconds: float) -> None:
+        await self._real.asleep(seconds)
+
+
+class Fuse:
+    """Counts the requests to the database and kills this very process before the chosen one, counted from 0."""
+
+    def __init__(self, blow_before: int | None = None, blow_in_commit: int | None = None) -> None:
+        self.requests = 0
+        self.commits = 0
+        self._blow_before = blow_before
+        self._blow_in_commit = blow_in_commit
+
+    def tick(self) -> None:
+        if self.requests == self._blow_before:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.requests += 1
+
+    def commit(self, handle: Handle) -> None:
+        """Die with COMMIT sent and its answer not read: only a server can be asked in such a way."""
+        if self.commits == self._blow_in_commit:
+            connection: Any = handle.connection  # type: ignore[attr-defined]
+            connection.pgconn.send_query(b"COMMIT")
+            while connection.pgconn.flush():
+                pass
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.commits += 1
+
+
+class FusedHandle:
+    """A handle whose every request goes through the fuse."""
+
+    def __init__(self, handle: Handle, fuse: Fuse) -> None:
+        self._handle = handle
+        self._fuse = fuse
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handle, name)
+
+    def run(self, statement: Statement) -> Rows:
+        self._fuse.tick()
+        return self._handle.run(statement)
+
+    def run_batch(self, batch: Batch) -> Rows:
+        self._fuse.tick()
+        return self._handle.run_batch(batch)
+
+    def begin(self, isolation: str | None) -> None:
+        self._fuse.tick()
+        self._handle.begin(isolation)
+
+    def commit(self) -> None:
+        self._fuse.tick()
+        self._fuse.commit(self._handle)
+        self._handle.commit()
+
+    def rollback(self) -> None:
+        self._fuse.tick()
+        self._handle.rollback()
+
+
+def fuse_connections(app: Telafi, fuse: Fuse) -> None:
+    engine: Any = app.jobs._engine
+    connect = engine.connect
+    engine.connect = lambda *given, **options: FusedHandle(connect(*given, **options), fuse)
+
+
+def effects(url: str) -> Callable[[Any, Callable[[], None], str], None]:
+    """Give the statements of one window's effect; any of them done twice would show."""
+    mark = "?" if url.startswith("sqlite") else "%s"
+    insert = f"INSERT INTO effects (at) VALUES ({mark})"
+    add = f"UPDATE totals SET total = total + {mark}"
+
+    def write(connection: Any, tick: Callable[[], None], at: str) -> None:
+        tick()
+        connection.execute(insert, (at,))
+        tick()
+        connection.execute(add, (len(at),))
+        tick()
+
+    return write
+
+
+def connect(url: str) -> Any:
+    """Open a connection of the test's own, each statement in a transaction of its own."""
+    if url.startswith("sqlite"):
+        return sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None, timeout=20)
+    return psycopg.connect(url, autocommit=True)
+
+
+def application(
+    url: str, place: str, *, style: str, now: int, fuse: Fuse, locked: bool = True, job: dict[str, Any] | None = None
+) -> Telafi:
+    """An application with one job; `style` says where the job writes, `job` gives more options of its declaration."""
+    app = Telafi(url, place=Path(place), locked=locked, retry=QUICK, clock=StandingClock(now), lock_timeout_seconds=5)
+    fuse_connections(app, fuse)
+    write = effects(url)
+
+    def inside(window: Window, tx: Transaction) -> None:
+        write(tx, fuse.tick, window.key)
+        tx.first_times([f"{window.key} {number}" for number in range(3)])
+        fuse.tick()
+
+    def end(run: Run) -> None:
+        fuse.tick()
+        with run.transaction() as tx:
+            inside(run.window, tx)
+        fuse.tick()
+
+    def function(run: Run) -> None:
+        run.write(lambda tx: inside(run.window, tx))
+
+    def outside(window: Window) -> None:
+        with closing(connect(url)) as connection:
+            write(connection, fuse.tick, window.key)
+
+    bodies: dict[str, Callable[..., None]] = {"inside": inside, "end": end, "write": function, "outside": outside}
+    options = {"every": "1h", "since": "2026-09-04T10:00Z", "name": "hourly", **(job or {})}
+    app.job(**options)(bodies[style])
+    return app
+
+
+def shown(outcomes: list[Outcome]) -> list[dict[str, Any]]:
+    return [{"outcome": type(outcome).__name__, **asdict(outcome)} for outcome in outcomes]
+
+
+def run(
+    talk: Talk,
+    url: str,
+    place: str,
+    style: str,
+    now: int,
+    blow_before: int | None = None,
+    blow_in_commit: int | None = None,
+    window: str | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Run the job once; tells how many requests a run that was not killed has made."""
+    fuse = Fuse(blow_before, blow_in_commit)
+    app = application(url, place, style=style, now=now, fuse=fuse, **more)
+    outcomes = app.jobs.run("hourly", window=window)
+    return {"outcomes": shown(outcomes), "requests": fuse.requests, "commits": fuse.commits}
+
+
+def upgrade(talk: Talk, url: str, blow_before: int | None = None, *, gate: bool = False) -> dict[str, Any]:
+    """Upgrade the ledger's schema; at the gate it waits for the word."""
+    fuse = Fuse(blow_before)
+    app = Telafi(url, retry=QUICK, clock=StandingClock(SINCE))
+    fuse_connections(app, fuse)
+    if gate:
+        talk.tell("ready")
+        talk.hear()
+    applied = list(app.ledger.upgrade())
+    return {"applied": applied, "requests": fuse.requests}
