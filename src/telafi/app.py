@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from telafi.clock import Clock, SystemClock
 from telafi.errors import MalformedUrl
 from telafi.events import Event, Events
 from telafi.ledger.engines.postgresql import PostgresqlEngine
 from telafi.ledger.engines.sqlite import SqliteEngine
+from telafi.ledger.joining import Joining
 from telafi.ledger.port import Engine
+from telafi.ledger.transaction import AsyncTransaction, Transaction
 from telafi.ledger.verbs import Ledger
 from telafi.plan.retry import RetryPolicy
 from telafi.work.attempts import Repeater
@@ -60,6 +62,7 @@ class Telafi:
             network_allowed=network_allowed,
         )
         self.ledger = Ledger(engine, self.clock, Repeater(engine, self.clock, self.events, policy))
+        self._joining = Joining(engine, self.clock)
         self.jobs = Jobs(self.ledger, engine, self.clock, self.events, moment, policy)
 
     def job(
@@ -90,6 +93,17 @@ class Telafi:
         """
         options = {key: value for key, value in locals().items() if key != "self"}
         return lambda function: self.jobs.declare(function, **options)
+
+    def join(self, connection: Any, *, scope: str) -> Transaction:
+        """Join the transaction that is open on a connection or session of yours: record keys commit with it, or not.
+
+        `scope` keeps these keys apart from others'. Raises NotJoinable, which names the fix.
+        """
+        return self._joining.join(connection, scope)
+
+    async def ajoin(self, connection: Any, *, scope: str) -> AsyncTransaction:
+        """Join the transaction of an async connection or session; the rules of `join`."""
+        return await self._joining.ajoin(connection, scope)
 
     def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
         """Hand every outcome and notice to a function; gives back the function that ends it."""

@@ -27,10 +27,12 @@ from telafi.events import (
     Warned,
 )
 from telafi.instants import Span, instant_of, instant_text
+from telafi.ledger.compaction import compact
 from telafi.ledger.runners import perform
-from telafi.ledger.steps import Steps
+from telafi.ledger.runs import open_run
+from telafi.ledger.steps import Begin, Commit, Steps
 from telafi.ledger.watermarks import lock_job, read_job, set_watermark
-from telafi.ledger.windows import list_ranges, list_windows
+from telafi.ledger.windows import insert_windows, list_ranges, list_windows
 from telafi.lock.owner import Owner, new_name
 from telafi.work.job import Job
 
@@ -176,12 +178,44 @@ class Stage:
     def pause(self, job: str = "hourly", *, paused: bool = True) -> None:
         self.execute(f"UPDATE {self.table('jobs')} SET paused = ? WHERE job = ?", (paused, job))
 
+    def plan(self, spans: Sequence[Span], job: str = "hourly") -> None:
+        """Store windows as planned, and the watermark before them, as a run leaves them that was killed at once."""
+
+        def steps() -> Steps[None]:
+            yield Begin()
+            yield from lock_job(job)
+            first = spans[0].start if spans else at("10:00")
+            yield from set_watermark(job, first)
+            yield from insert_windows(job, spans, state="planned", schedule="every 1h", planned_at=first)
+            yield Commit()
+
+        self.perform(steps())
+
+    def force(self, start: str, state: str, job: str = "hourly") -> None:
+        """Put a stored window into another state."""
+        text = f"UPDATE {self.table('windows')} SET state = ? WHERE job = ? AND start_at = ?"
+        self.execute(text, (state, job, at(start)))
+
+    def compact(self, horizon: str, job: str = "hourly") -> int:
+        return self.perform(compact(job, at(horizon)))
+
+    def leave_dead_run(self, run: str, plan: Sequence[tuple[str, str]], job: str = "hourly") -> None:
+        """Leave the record of a run whose process was killed at the first window of its plan."""
+        spans = [Span(at(start), at(end)) for start, end in plan]
+        if not self.rows(job):
+            self.plan(spans, job)
+        self.perform(open_run(run, job, spans, self.gone(), at("10:00")))
+
     def bury(self, job: str = "hourly") -> None:
-        """Make the owner of every open run one that has ended: this very process, before it started."""
-        for run, owner in self.execute(f"SELECT id, owner FROM {self.table('runs')} WHERE job = ?", (job,)):
-            alive = Owner.from_text(owner)
-            gone = replace(alive, started=f"0@{alive.started.partition('@')[2]}", name=new_name())
-            self.execute(f"UPDATE {self.table('runs')} SET owner = ? WHERE id = ?", (gone.as_text(), run))
+        """Let the owner of every open run of a job be one that has ended."""
+        self.execute(f"UPDATE {self.table('runs')} SET owner = ? WHERE job = ?", (self.gone(), job))
+
+    def gone(self) -> str:
+        """Name an owner that has ended: this very process, before it started."""
+        moment = self.app.jobs._moment
+        with moment.held("nobody"):
+            alive = Owner.from_text(moment.owner())
+        return replace(alive, started=f"0@{alive.started.partition('@')[2]}", name=new_name()).as_text()
 
     def perform(self, steps: Steps[T]) -> T:
         """Run steps on a connection of their own."""

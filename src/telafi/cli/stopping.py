@@ -44,9 +44,7 @@ class Stopping:
         self._signals += 1
         if self._signals == 1:
             name = signal.Signals(number).name
-            _write(
-                f"telafi: {name}: finishing the running unit, then stopping; once more rolls it back and stops now\n"
-            )
+            _write(f"telafi: {name}: stopping after the running window; a second signal rolls it back at once\n")
             return
         # Whoever cannot be interrupted here, such as a long statement of SQLite, is killed by the third.
         for name in NAMES:
@@ -62,6 +60,8 @@ def _is_main_thread() -> bool:
 def _write(text: str) -> None:
     """Write without Python's buffers, which the interrupted code may be in the middle of."""
     try:
-        os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, text.encode())
+        descriptor = sys.__stderr__.fileno() if sys.__stderr__ else 2
+        # On a terminal the cursor stands behind a bar, or behind the `^C` that was typed.
+        os.write(descriptor, (f"\n{text}" if os.isatty(descriptor) else text).encode())
     except (OSError, ValueError):
         return

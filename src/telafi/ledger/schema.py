@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from telafi.clock import Clock
@@ -67,6 +67,28 @@ def upgrade(engine: Engine, clock: Clock) -> Steps[Sequence[str]]:
         raise
     yield Commit()
     return [migration.name for migration in applied]
+
+
+def script(engine: Engine, clock: Clock) -> str:
+    """Write what `upgrade` does to an empty database as one SQL script, the version's record included."""
+    now = clock.now_microseconds()
+    parts = [engine.texts["create_schema"], engine.texts["create_versions"]]
+    for migration in migrations(engine.dialect):
+        parts += engine.texts.migration(migration.name)
+        if migration.version == 1:
+            parts.append(_filled(engine.texts["insert_ledger"], {"ledger": secrets.token_hex(16), "created_at": now}))
+        record = {"version": migration.version, "name": migration.name, "applied_at": now}
+        parts.append(_filled(engine.texts["insert_version"], record))
+    body = ";\n\n".join(part for part in parts if not part.endswith("SELECT 1"))
+    return f"BEGIN;\n\n{body};\n\nCOMMIT;\n"
+
+
+def _filled(text: str, values: Mapping[str, str | int]) -> str:
+    """Put literals of our own into a statement; nothing of a user's ever comes here."""
+    for name, value in values.items():
+        literal = f"'{value}'" if isinstance(value, str) else str(value)
+        text = text.replace(f"%({name})s", literal).replace(f":{name}", literal)
+    return text
 
 
 def _apply(engine: Engine, migration: Migration, clock: Clock) -> Steps[None]:

@@ -210,7 +210,11 @@ class Call(NamedTuple):
 
     def do(self, handle: Handle) -> Any:
         """Call it."""
-        answer = self.function(handle)
+        try:
+            answer = self.function(handle)
+        except GeneratorExit as error:
+            # Thrown into the steps it would end them where they stand: nothing rolled back, the run's record left over.
+            raise RuntimeError("the job raised GeneratorExit") from error
         if answer is not None and (inspect.isawaitable(answer) or inspect.isgenerator(answer)):
             if inspect.iscoroutine(answer):
                 answer.close()

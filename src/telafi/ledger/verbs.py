@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
+from typing import Protocol, TypeVar
 
 from telafi.clock import Clock
 from telafi.errors import LedgerBusy, LedgerError, TelafiError
 from telafi.ledger.port import Engine, Fault
 from telafi.ledger.runners import aperform, perform
-from telafi.ledger.schema import SchemaStatus, ensure, read_status, upgrade
+from telafi.ledger.schema import SchemaStatus, ensure, read_status, script, upgrade
 from telafi.ledger.steps import AsyncHandle, Handle, Steps
-from telafi.ledger.texts import migrations
+
+T = TypeVar("T")
+
+
+class Repeat(Protocol):
+    """Runs a whole transaction, again while its errors allow it."""
+
+    def __call__(self, make: Callable[[], Steps[T]]) -> Steps[T]:
+        """Run it."""
 
 
 class Ledger:
     """One set of tables in the user's own database."""
 
-    def __init__(
-        self, engine: Engine, clock: Clock, repeat: Callable[[Callable[[], Steps[None]]], Steps[None]]
-    ) -> None:
+    def __init__(self, engine: Engine, clock: Clock, repeat: Repeat) -> None:
         self._engine = engine
         self._clock = clock
         self._repeat = repeat
@@ -54,7 +61,7 @@ class Ledger:
     def upgrade(self) -> Sequence[str]:
         """Bring the schema up to this release and give back the migrations that were applied."""
         with self._named(), closing(self._engine.connect()) as handle:
-            return perform(upgrade(self._engine, self._clock), handle)
+            return perform(self._repeat(lambda: upgrade(self._engine, self._clock)), handle)
 
     def status(self) -> SchemaStatus:
         """Compare the ledger's schema with this release's."""
@@ -62,13 +69,8 @@ class Ledger:
             return perform(read_status(self._engine), handle)
 
     def sql(self) -> str:
-        """Give the SQL of every migration, for people who apply it by their own tools."""
-        statements = [
-            statement
-            for migration in migrations(self._engine.dialect)
-            for statement in self._engine.texts.migration(migration.name)
-        ]
-        return ";\n\n".join(statements) + ";\n"
+        """Give what `upgrade` does to an empty database as one script, for people who apply it by their own tools."""
+        return script(self._engine, self._clock)
 
     @contextmanager
     def _named(self) -> Iterator[None]:

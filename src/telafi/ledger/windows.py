@@ -139,7 +139,9 @@ def take_over(claim: Claim, seen: WindowRow) -> Steps[bool]:
 
 def record_failure(claim: Claim, *, state: str, reason: str, error: str) -> Steps[bool]:
     """Count a failed attempt; False where another copy has moved the window on (protocols W5)."""
-    more = {"state": state, "reason": reason, "error": error[:ERROR_CHARACTERS_MAX]}
+    # An error's text may hold what a database cannot store; its failure counts all the same.
+    text = error[:ERROR_CHARACTERS_MAX].replace("\0", "\\0").encode(errors="backslashreplace").decode()
+    more = {"state": state, "reason": reason, "error": text}
     answer = yield Statement("fail_window", claim.parameters(**more))
     recorded: bool = answer.rowcount == 1
     return recorded

@@ -89,7 +89,7 @@ class Repeater:
     def __init__(self, engine: Engine, clock: Clock, events: Events, policy: RetryPolicy) -> None:
         self._engine, self._clock, self._events, self._policy = engine, clock, events, policy
 
-    def __call__(self, make: Callable[[], Steps[None]]) -> Steps[None]:
+    def __call__(self, make: Callable[[], Steps[T]]) -> Steps[T]:
         """Run it, again while its errors allow it."""
         attempts = Attempts(
             self._engine,

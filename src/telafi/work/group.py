@@ -10,9 +10,17 @@ from telafi.events import Processed
 from telafi.instants import Span
 from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
 from telafi.ledger.watermarks import advance
-from telafi.ledger.windows import Claimed, claim_windows, finish_windows, release_windows
-from telafi.work.attempts import rolled_back
+from telafi.ledger.windows import (
+    Claimed,
+    claim_windows,
+    finish_windows,
+    read_window,
+    release_windows,
+    set_in_doubt,
+)
+from telafi.work.attempts import repeated, rolled_back
 from telafi.work.progress import Progress
+from telafi.work.settle import ended_by_user, state_of
 from telafi.work.unit import Body
 
 
@@ -24,6 +32,7 @@ def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) 
     """
     context = members[0].context
     deadline = context.clock.monotonic_seconds() + context.job.options.group_ms / 1_000
+    running: Progress | None = None
     try:
         yield Begin(context.job.options.isolation)
         claimed = yield from claim_windows([member.claim for member in members])
@@ -36,19 +45,38 @@ def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) 
                 break
             member.hold(claimed, grouped=True)
             member.began = context.clock.monotonic_seconds()
+            running = member
             yield Call(body_of(member))
+            if (yield Call(state_of)) == "none":
+                raise TransactionControl
             done.append(member)
+        running = None
         yield from release_windows([member.claim for member in members[len(done) :]])
         yield from _close(done, claimed)
     except GeneratorExit:
         raise
     except BaseException as error:
-        yield from rolled_back(error)
         if not isinstance(error, Exception | SystemExit):
+            yield from rolled_back(error)
             raise
+        guilty = running if running is not None and (yield from ended_by_user(running)) else None
+        yield from rolled_back(error)
+        if context.engine.is_server:
+            yield from repeated(lambda: _doubt(members, guilty), context.attempts())
         # A connection that is lost here is replaced by the first member that runs alone.
         return []
     return [member.processed() for member in done]
+
+
+def _doubt(members: Sequence[Progress], guilty: Progress | None) -> Steps[None]:
+    """Nobody knows what a member wrote that ended the transaction, or what any did where it was a COMMIT."""
+    yield Begin()
+    first = members[0].claim
+    row = yield from read_window(first.job, first.span)
+    committed = row is not None and row.claim == first.id
+    for member in members if committed else [guilty] if guilty is not None else []:
+        yield from set_in_doubt(member.claim, "transaction-control")
+    yield Commit()
 
 
 def _close(done: Sequence[Progress], claimed: Claimed) -> Steps[None]:

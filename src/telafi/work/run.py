@@ -61,7 +61,7 @@ class JobRun:
         for span in answer.plan.too_old:
             self._tell(Skipped(context.job.name, "too-old", span))
         if not answer.plan.due:
-            if not self._outcomes:
+            if answer.plan.remaining or not self._outcomes:
                 self._tell(_nothing_due(context, answer))
             return False
         if len(answer.plan.due) > 1:
@@ -120,9 +120,12 @@ class JobRun:
     def _together(self, waiting: Sequence[Span], answer: PlanAnswer) -> list[Span]:
         """Choose the windows that may share a transaction: the first ones that have never failed."""
         together: list[Span] = []
-        for span in waiting[: self._context.job.options.group]:
+        options = self._context.job.options
+        for span in waiting[: options.group]:
             if self._asked is not None or span in answer.tried or span in answer.charges:
                 break
+            if options.max_age is not None and span.end < answer.now - options.max_age:
+                break  # only alone is it held back
             together.append(span)
         return together
 

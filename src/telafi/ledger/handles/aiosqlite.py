@@ -1,4 +1,4 @@
-"""aiosqlite: the blocking handle of SQLite, worked in the connection's own thread, or a connection that a user holds."""
+"""aiosqlite: SQLite's blocking handle, worked in the connection's own thread, or a connection that a user holds."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class UnitConnection(aiosqlite.Connection):
 
     async def work(self, function: Callable[..., T], *arguments: Any) -> T:
         """Call a function in the connection's thread, behind what was asked of it before."""
-        answer: T = await self._execute(function, *arguments)
-        return answer
+        execute: Callable[..., Awaitable[T]] = self._execute
+        return await execute(function, *arguments)
 
 
 class OwnAiosqliteHandle:

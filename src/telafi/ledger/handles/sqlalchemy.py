@@ -7,15 +7,13 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, SessionTransaction
 
 from telafi.errors import TransactionControl
 
 # One connection, which is ours to close; SQLAlchemy never says ROLLBACK on it, as its driver is in autocommit mode and
 # the BEGIN is ours.
 ENGINE_OPTIONS: Final = {"poolclass": StaticPool, "pool_reset_on_return": None, "skip_autocommit_rollback": True}
-# The session takes part in the connection's transaction: its commit() only flushes.
-SESSION_OPTIONS: Final = {"join_transaction_mode": "rollback_only"}
 
 
 class Lent(NamedTuple):
@@ -24,6 +22,16 @@ class Lent(NamedTuple):
     thing: object
     connection: Connection
     session: Session | None
+
+
+class UnitSession(Session):
+    """A session that takes part in the unit's transaction: commit() only flushes, and a rollback() is always noticed."""
+
+    def rollback(self) -> None:
+        """Roll back, also where nothing has come to the session yet: the unit may have written past it."""
+        if not self.in_transaction():
+            self.begin()
+        super().rollback()
 
 
 def guest_on_sqlite(connection: Any, *, kind: str) -> SqlalchemyGuest:
@@ -46,7 +54,7 @@ def _guest(url: str, raw: Any, kind: str) -> SqlalchemyGuest:
 def _lent(kind: str, connection: Connection) -> Lent:
     if kind == "sqlalchemy.Connection":
         return Lent(connection, connection, None)
-    session = Session(bind=connection, **SESSION_OPTIONS)
+    session = UnitSession(bind=connection, join_transaction_mode="rollback_only")
     return Lent(session, connection, session)
 
 
@@ -65,6 +73,8 @@ class SqlalchemyGuest:
             connection = self._engine.connect()
             self._boundary.enter(connection)
             self._lent = self._make(connection)
+            if self._lent.session is not None:
+                self._boundary.watch(self._lent.session)
         return self._lent.thing
 
     def flush(self) -> None:
@@ -110,6 +120,10 @@ class Boundary:
             self._entering = False
         self._inside = True
 
+    def watch(self, session: Session) -> None:
+        """Notice a rollback of a session that has said nothing to the connection yet."""
+        event.listen(session, "after_soft_rollback", self._on_soft_rollback)
+
     def leave(self) -> None:
         """The unit is over."""
         self._inside = self._broken = False
@@ -137,3 +151,6 @@ class Boundary:
     def _on_rollback(self, _: Connection) -> None:
         # Let it pass: SQLAlchemy does this by itself after a flush that failed, whose own error is the one to see.
         self._broken = self._broken or self._inside
+
+    def _on_soft_rollback(self, _: Session, ended: SessionTransaction) -> None:
+        self._broken = self._broken or (self._inside and ended.parent is None)

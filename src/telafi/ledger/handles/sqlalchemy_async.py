@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
-from telafi.ledger.handles.sqlalchemy import ENGINE_OPTIONS, SESSION_OPTIONS, Lent, SqlalchemyGuest
+from telafi.ledger.handles.sqlalchemy import ENGINE_OPTIONS, Lent, SqlalchemyGuest, UnitSession
 
 
 async def guest_on_sqlite(connection: Any, *, kind: str) -> AsyncSqlalchemyGuest:
@@ -37,7 +37,9 @@ def _lent(engine: AsyncEngine, kind: str, connection: Connection) -> Lent:
     if kind == "sqlalchemy.AsyncConnection":
         return Lent(wrapped, connection, None)
     # An attribute that expired could not be loaded again without an await.
-    session = AsyncSession(bind=wrapped, expire_on_commit=False, **SESSION_OPTIONS)
+    session = AsyncSession(
+        bind=wrapped, sync_session_class=UnitSession, expire_on_commit=False, join_transaction_mode="rollback_only"
+    )
     return Lent(session, connection, session.sync_session)
 
 

@@ -169,15 +169,8 @@ def refuse_without_transaction(in_transaction: object, isolation_level: str | No
     """Raise NotJoinable where no transaction is open, with what the driver's mode means."""
     if in_transaction:
         return
-    mode = (
-        ""
-        if isolation_level is None
-        else (
-            f" (with isolation_level={isolation_level!r} the driver begins one by itself only at the first INSERT, UPDATE "
-            "or DELETE, not at CREATE TABLE or SAVEPOINT)"
-        )
-    )
+    by_itself = "" if isolation_level is None else " (the driver begins one by itself only at INSERT, UPDATE or DELETE)"
     raise NotJoinable(
-        f"this connection has no open transaction{mode}: run connection.execute('BEGIN IMMEDIATE') first, join, "
-        "and commit when the effect is written"
+        f"this connection has no open transaction{by_itself}: execute 'BEGIN IMMEDIATE' on it first, join, and commit "
+        "when the effect is written"
     )

@@ -1,0 +1,54 @@
+"""SQLAlchemy's async objects that a user holds: the blocking ones below them, worked in a greenlet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.util import greenlet_spawn
+
+from telafi.errors import NotJoinable
+from telafi.ledger.handles import sqlalchemy_joined
+from telafi.ledger.handles.sqlalchemy_joined import SqlalchemyHandle
+from telafi.ledger.steps import Rows, Statement, TransactionState
+from telafi.ledger.texts import Texts
+from telafi.ledger.transaction import AsyncTransaction, Tally
+
+
+class AsyncSqlalchemyHandle:
+    """Runs statements on the Connection below an AsyncConnection or AsyncSession."""
+
+    def __init__(self, blocking: SqlalchemyHandle) -> None:
+        self.blocking = blocking
+        self.driver = blocking.driver
+
+    async def run(self, statement: Statement) -> Rows:
+        """Run a named statement."""
+        return await greenlet_spawn(self.blocking.run, statement)
+
+    def transaction_state(self) -> TransactionState:
+        """Say how the transaction stands."""
+        return self.blocking.transaction_state()
+
+
+class AsyncSqlalchemyTransaction(AsyncTransaction):
+    """The user's own transaction; statements give back SQLAlchemy's results."""
+
+    def __init__(self, handle: Any, tally: Tally, connection: Any) -> None:
+        super().__init__(handle, tally, connection)
+        self._connection: SqlalchemyHandle = handle.blocking
+
+    async def execute(self, sql: str, parameters: Any = ()) -> Any:
+        """Run a statement in the driver's own parameter style and give back a CursorResult, its rows read."""
+        self._tally.before(sql, self._connection.transaction_state())
+        result = await greenlet_spawn(self._connection.execute, sql, parameters)
+        self._tally.after(self._connection.transaction_state(), result.rowcount, returned_rows=result.returns_rows)
+        return result
+
+
+async def joined(owner: AsyncConnection | AsyncSession, texts: Texts) -> AsyncSqlalchemyHandle:
+    """Speak on what a user holds; raises NotJoinable."""
+    below = owner.sync_session if isinstance(owner, AsyncSession) else owner.sync_connection
+    if below is None:
+        raise NotJoinable("this AsyncConnection is closed, or was never started: `async with engine.connect() as …`")
+    return AsyncSqlalchemyHandle(await greenlet_spawn(sqlalchemy_joined.joined, below, texts))

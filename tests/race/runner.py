@@ -1,0 +1,90 @@
+"""What a runner does: count the departures of every due hour, again and again, until nothing is due."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+from telafi import Idle, Telafi, Transaction, Window
+from telafi.events import Deferred, Outcome, Processed, Skipped
+from telafi.instants import instant_of
+from tests.crash.child import Talk
+from tests.crash.scenes import QUICK, Fuse, StandingClock, fuse_connections, shown
+
+COUNT = {
+    "sqlite": """
+        INSERT INTO hours (start_at, departures, runner)
+        SELECT :start, COALESCE(SUM(departures), 0), :runner FROM source WHERE at >= :start AND at < :end""",
+    "postgresql": """
+        INSERT INTO hours (start_at, departures, runner)
+        SELECT %(start)s, COALESCE(SUM(departures), 0), %(runner)s FROM source
+        WHERE at >= %(start)s AND at < %(end)s""",
+}
+ADD = {
+    "sqlite": """
+        UPDATE totals SET total = total + (
+            SELECT COALESCE(SUM(departures), 0) FROM source WHERE at >= :start AND at < :end)""",
+    "postgresql": """
+        UPDATE totals SET total = total + (
+            SELECT COALESCE(SUM(departures), 0) FROM source WHERE at >= %(start)s AND at < %(end)s)""",
+}
+
+
+def application(
+    talk: Talk,
+    url: str,
+    place: str,
+    *,
+    now: int,
+    locked: bool = True,
+    poison: int | None = None,
+    blow_before: int | None = None,
+    style: str = "inside",
+    **job: Any,
+) -> Telafi:
+    """The application; it dies at the window that starts at `poison`, or before a chosen request."""
+    app = Telafi(url, place=Path(place), locked=locked, retry=QUICK, clock=StandingClock(now), lock_timeout_seconds=5)
+    dialect = "sqlite" if url.startswith("sqlite") else "postgresql"
+
+    def count(window: Window, tx: Transaction) -> None:
+        start = instant_of(window.start)
+        talk.tell("body", start)
+        bounds = {"start": start, "end": instant_of(window.end)}
+        tx.execute(COUNT[dialect], {**bounds, "runner": os.getpid()})
+        if start == poison:
+            os.kill(os.getpid(), signal.SIGKILL)
+        tx.execute(ADD[dialect], bounds)
+
+    def count_outside(window: Window) -> None:
+        talk.tell("body", instant_of(window.start))
+        if instant_of(window.start) == poison:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    app.job(**{"name": "departures", "every": "1h", "max_windows": 50, **job})(
+        count if style == "inside" else count_outside
+    )
+    app.subscribe(lambda event: talk.tell("done") if isinstance(event, Processed) else None)
+    fuse_connections(app, Fuse(blow_before))
+    return app
+
+
+def finished(outcomes: list[Outcome]) -> bool:
+    """Nothing is due any more, or another copy has the lock."""
+    return all(isinstance(outcome, Idle) or (isinstance(outcome, Skipped) and outcome.reason == "lock") for outcome in outcomes)
+
+
+def run_until_idle(talk: Talk, **given: Any) -> dict[str, Any]:
+    """Run until nothing is due; tells every body and every success, and how it ended."""
+    app = application(talk, **given)
+    while True:
+        outcomes = app.jobs.run("departures")
+        bad = [outcome for outcome in outcomes if not isinstance(outcome, Processed | Skipped | Idle | Deferred)]
+        bad += [outcome for outcome in outcomes if isinstance(outcome, Deferred) and outcome.reason != "cap"]
+        if bad:
+            talk.tell("bad", shown(bad))
+        if finished(outcomes):
+            return {"outcomes": shown(outcomes)}
+
+
+def run_once(talk: Talk, window: str | None = None, **given: Any) -> list[dict[str, Any]]:
+    return shown(application(talk, **given).jobs.run("departures", window=window))
