@@ -30,7 +30,9 @@ def figures(app: Telafi) -> tuple[list[float], list[float]]:
     one_by_one: list[float] = []
 
     def job(window: Window, tx: Transaction) -> None:
-        set_based, looped = ([f"{letter}:{window.key}:{number}" for number in range(KEYS)] for letter in "ab")
+        set_based, looped = (
+            [f"{letter}:{window.start.minute}:{number}" for number in range(KEYS)] for letter in ("order", "line")
+        )
         at_once.append(timed(lambda: tx.first_times(set_based)))
         one_by_one.append(timed(lambda: [tx.first_time(key) for key in looped]))
 

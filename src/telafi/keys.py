@@ -35,7 +35,7 @@ def checked_key(key: str) -> str:
 def checked_keys(keys: Iterable[str]) -> list[str]:
     """Give many keys back if every one can be stored; raises KeyNotUsable for the first that cannot."""
     listed = list(keys)
-    if not all(type(key) is str for key in listed) or "" in listed:
+    if not {str}.issuperset(map(type, listed)) or "" in listed:
         return [checked_key(key) for key in listed]
     together = "".join(listed)
     longest = max(map(len, listed), default=0)

@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from telafi import TransactionControl, Window
+from telafi import Window
 from telafi.errors import WrongUse
 from tests.ledger.kinds import Effect, Kind, Pen, hourly, waited
-from tests.work.stage import Stage, short
+from tests.work.stage import Stage
 
 HOURS = ["PROCESSED 10:00-11:00 catch-up", "PROCESSED 11:00-12:00 live"]
 NOTHING: list[str] = []
@@ -205,8 +205,3 @@ def test_two_parameters_of_one_kind_are_the_same_thing(stage: Stage, kind: Kind)
     stage.app.job(name="hourly", every="1h", since="2026-09-04T10:00Z")(function)
     assert stage.run() == HOURS
     assert seen == [True, True]
-
-
-def test_the_job_may_ask_for_a_run_beside_it(stage: Stage, kind: Kind) -> None:
-    assert issubclass(TransactionControl, Exception)
-    assert short(stage.clock.now_microseconds()) == "12:07"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from telafi import Idle, Telafi, Transaction, Window
-from telafi.events import Deferred, Outcome, Processed, Skipped
+from telafi.events import Deferred, Event, Outcome, Processed, Skipped
 from telafi.instants import instant_of
 from tests.crash.child import Talk
 from tests.crash.scenes import QUICK, Fuse, StandingClock, fuse_connections, shown
@@ -38,6 +38,7 @@ def application(
     now: int,
     locked: bool = True,
     poison: int | None = None,
+    dies_after_one: bool = False,
     blow_before: int | None = None,
     style: str = "inside",
     **job: Any,
@@ -63,7 +64,13 @@ def application(
     app.job(**{"name": "departures", "every": "1h", "max_windows": 50, **job})(
         count if style == "inside" else count_outside
     )
-    app.subscribe(lambda event: talk.tell("done") if isinstance(event, Processed) else None)
+    def heard(event: Event) -> None:
+        if isinstance(event, Processed):
+            talk.tell("done")
+            if dies_after_one:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    app.subscribe(heard)
     fuse_connections(app, Fuse(blow_before))
     return app
 

@@ -5,12 +5,14 @@ from random import Random
 
 import pytest
 
+from telafi.instants import instant_of
 from tests.crash.forks import Forks
 from tests.crash.state import execute, query, table
-from tests.race.departures import HOUR, MONTH, read
+from tests.race.departures import HOUR, read
 from tests.race.race import Result, Track, iso
 
 ONCE = "tests.race.runner:run_once"
+DAY = instant_of("2013-03-01T00:00Z")  # a boundary of every grid here
 HOURS = 48
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
@@ -18,7 +20,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 @pytest.fixture
 def track(ledger_url: str, tmp_path: Path) -> Track:
-    made = Track(ledger_url, f"{tmp_path}/place", MONTH, HOURS, read(MONTH, HOURS))
+    made = Track(ledger_url, f"{tmp_path}/place", DAY, HOURS, read(DAY, HOURS))
     made.prepare()
     return made
 
@@ -29,10 +31,10 @@ def test_ahead_of_the_watermark(track: Track, warm: Forks, seed: int) -> None:
     chosen = random.sample(range(HOURS), 12)
     for number in [*chosen, *chosen[:6]]:
         fuse = random.randrange(40)
-        warm.run(ONCE, window=iso(MONTH + number * HOUR), blow_before=fuse, **track.given())
-        warm.run(ONCE, window=iso(MONTH + number * HOUR), **track.given())
+        warm.run(ONCE, window=iso(DAY + number * HOUR), blow_before=fuse, **track.given())
+        warm.run(ONCE, window=iso(DAY + number * HOUR), **track.given())
     assert Result.of(track).states["done"] == len(chosen)
-    warm.run(ONCE, **track.given())
+    warm.run("tests.race.runner:run_until_idle", **track.given())
     Result.of(track).check(track)
 
 
@@ -45,11 +47,11 @@ def test_watermark_set_back(track: Track, warm: Forks, seed: int) -> None:
             for _ in range(2)
         ]
         children[0].read()
-        back = MONTH + random.randrange(HOURS) * HOUR
+        back = DAY + random.randrange(HOURS) * HOUR
         execute(track.url, f"UPDATE {table(track.url, 'jobs')} SET watermark = {back} WHERE watermark > {back}")
         for child in children:
             child.end()
-    execute(track.url, f"UPDATE {table(track.url, 'jobs')} SET watermark = {MONTH}")
+    execute(track.url, f"UPDATE {table(track.url, 'jobs')} SET watermark = {DAY}")
     warm.run("tests.race.runner:run_until_idle", **track.given())
     Result.of(track).check(track)
 
@@ -73,7 +75,7 @@ def test_two_grids_at_once(track: Track, warm: Forks, seed: int, grids: tuple[st
         assert [outcome["outcome"] for outcome in end.value["outcomes"]] == ["Idle"]
     rows = query(track.url, f"SELECT start_at, end_at, state FROM {table(track.url, 'windows')} ORDER BY start_at")
     assert {state for _, _, state in rows} == {"done"}
-    assert [start for start, _, _ in rows] == [MONTH, *(end for _, end, _ in rows[:-1])]
+    assert [start for start, _, _ in rows] == [DAY, *(end for _, end, _ in rows[:-1])]
     assert rows[-1][1] == track.end
     counted = [start for (start,) in query(track.url, "SELECT start_at FROM hours ORDER BY start_at")]
     assert counted == [start for start, _, _ in rows]

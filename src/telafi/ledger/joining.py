@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, Final, NamedTuple
@@ -88,8 +89,10 @@ class Joining:
         return way
 
     def _tally(self, scope: str) -> Tally:
+        parent = f"join {secrets.token_hex(8)}"
+
         def origin() -> MarkScope:
-            return MarkScope(scope, None, self._clock.now_microseconds())
+            return MarkScope(scope, parent, self._clock.now_microseconds())
 
         return Tally(origin, returning=self._engine.is_server)
 

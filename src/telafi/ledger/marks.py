@@ -10,10 +10,10 @@ from telafi.ledger.steps import Statement, Steps
 
 
 class MarkScope(NamedTuple):
-    """Where record keys are kept: the scope, the unit that writes them, and the instant."""
+    """Where record keys are kept: the scope, who writes them, and an instant that no other call of theirs has."""
 
     scope: str
-    parent: str | None
+    parent: str
     created_at: int
 
 
@@ -37,14 +37,16 @@ def first_time(scope: MarkScope, key: str, fingerprint: str | None) -> Steps[boo
 
 
 def first_times(scope: MarkScope, keys: Sequence[str], *, returning: bool) -> Steps[set[str]]:
-    """Insert many keys at once, sorted; gives back those that are new: one statement, two without RETURNING."""
+    """Insert many keys at once, sorted; gives back those that are new.
+
+    One statement; without RETURNING a second one where some keys are new and some are not: what this very call has
+    inserted is told by its parent and instant.
+    """
     asked = sorted(set(keys))
     parameters = {"scope": scope.scope, "keys": asked, "parent": scope.parent, "created_at": scope.created_at}
-    if returning:
-        answer = yield Statement("insert_marks", parameters)
-        return {row[0] for row in answer.rows}
-    known = yield Statement("read_known_keys", {"scope": scope.scope, "keys": asked})
-    new = set(asked).difference(row[0] for row in known.rows)
-    if new:
-        yield Statement("insert_marks", {**parameters, "keys": sorted(new)})
-    return new
+    answer = yield Statement("insert_marks", parameters)
+    if not returning and 0 < answer.rowcount < len(asked):
+        answer = yield Statement("read_new_keys", parameters)
+    elif not returning:
+        return set(asked) if answer.rowcount else set()
+    return {row[0] for row in answer.rows}

@@ -9,7 +9,7 @@ from telafi.instants import Span
 from telafi.ledger.rows import RunRow
 from telafi.ledger.steps import Statement, Steps
 from telafi.ledger.windows import read_window
-from telafi.plan.catchup import PLANNED
+from telafi.plan.catchup import DONE, OPEN, PLANNED
 
 
 def open_run(run: str, job: str, plan: Sequence[Span], owner: str, opened_at: int) -> Steps[None]:
@@ -42,16 +42,17 @@ def read_owners() -> Steps[list[str]]:
 
 
 def charge(dead: RunRow, job: str) -> Steps[Span | None]:
-    """Charge a dead run to the first window of its list that is still planned (protocols W8).
+    """Charge a dead run to the window that it held open, else to the first of its list still planned (protocols W8).
 
-    Only if that window heads the list, or the one before it was finished by the same run; else nobody is charged.
+    To a planned one only if it heads the list, or the one before it was finished by the same run; else to nobody.
     """
     before: Span | None = None
     for start, end in json.loads(dead.plan):
         span = Span(start, end)
         row = yield from read_window(job, span)
-        if row is not None and row.state == PLANNED:
-            if before is not None and not (yield from _finished_by(job, before, dead.id)):
+        held = row is not None and row.state == OPEN and row.run == dead.id
+        if held or (row is not None and row.state == PLANNED):
+            if not held and before is not None and not (yield from _finished_by(job, before, dead.id)):
                 break
             yield Statement("charge_run", {"run": dead.id, "start": start, "end": end})
             return span
@@ -78,4 +79,4 @@ def forget_settled_charges(job: str) -> Steps[None]:
 
 def _finished_by(job: str, span: Span, run: str) -> Steps[bool]:
     row = yield from read_window(job, span)
-    return row is not None and row.run == run
+    return row is not None and row.state == DONE and row.run == run

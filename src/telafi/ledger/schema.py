@@ -77,7 +77,7 @@ def script(engine: Engine, clock: Clock) -> str:
         parts += engine.texts.migration(migration.name)
         if migration.version == 1:
             parts.append(_filled(engine.texts["insert_ledger"], {"ledger": secrets.token_hex(16), "created_at": now}))
-        record = {"version": migration.version, "name": migration.name, "applied_at": now}
+        record: dict[str, str | int] = {"version": migration.version, "name": migration.name, "applied_at": now}
         parts.append(_filled(engine.texts["insert_version"], record))
     body = ";\n\n".join(part for part in parts if not part.endswith("SELECT 1"))
     return f"BEGIN;\n\n{body};\n\nCOMMIT;\n"

@@ -18,7 +18,7 @@ _SETTING: Final = re.compile(r"\s*(SET|RESET|DISCARD)\b", re.IGNORECASE)
 class Tally:
     """What a unit has done so far, and whether its transaction is still whole."""
 
-    __slots__ = ("effects", "grouped", "keyed", "new", "origin", "repeated", "returning", "split")
+    __slots__ = ("effects", "grouped", "instant", "keyed", "new", "origin", "repeated", "returning", "split")
 
     def __init__(self, origin: Callable[[], MarkScope], *, returning: bool, grouped: bool = False) -> None:
         self.origin = origin
@@ -26,6 +26,7 @@ class Tally:
         self.grouped = grouped
         self.split = False
         self.keyed = False
+        self.instant = 0
         self.new = 0
         self.repeated = 0
         self.effects = 0
@@ -50,7 +51,8 @@ class Tally:
         self.before("", state)
         self.keyed = True
         origin = self.origin()
-        return origin if scope is None else origin._replace(scope=checked_scope(scope))
+        self.instant = max(origin.created_at, self.instant + 1)
+        return MarkScope(origin.scope if scope is None else checked_scope(scope), origin.parent, self.instant)
 
     def count(self, asked: int, new: int) -> None:
         """Count new and repeated record keys."""

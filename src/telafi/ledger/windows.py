@@ -152,9 +152,12 @@ def set_in_doubt(claim: Claim, reason: str) -> Steps[None]:
     yield Statement("doubt_window", claim.parameters(reason=reason))
 
 
-def park(job: str, span: Span, reason: str) -> Steps[None]:
-    """Set a window aside, so that the job goes on behind it."""
-    yield Statement("park_window", {"job": job, "start": span.start, "end": span.end, "reason": reason})
+def park(job: str, span: Span, reason: str) -> Steps[bool]:
+    """Set a window aside, so that the job goes on behind it; False where another copy has moved it on."""
+    parameters = {"job": job, "start": span.start, "end": span.end, "reason": reason}
+    answer = yield Statement("park_window", parameters)
+    parked: bool = answer.rowcount == 1
+    return parked
 
 
 def skip(job: str, span: Span, reason: str) -> Steps[bool]:

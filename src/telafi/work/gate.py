@@ -28,8 +28,8 @@ def held_back(context: RunContext, span: Span, answer: PlanAnswer, *, by_name: b
     if charges < options.crash_attempts:
         return None
     parked = options.on_error == "park"
-    if parked:
-        yield from repeated(lambda: _park(context, span), context.attempts(span))
+    if parked and not (yield from repeated(lambda: _park(context, span), context.attempts(span))):
+        return None
     text = f"{charges} runs died at this window: look into it, then ask for it by name with run --window"
     return Failed(context.job.name, span, "crash-loop", text, charges, options.crash_attempts, parked=parked)
 
@@ -49,8 +49,10 @@ def _skip(context: RunContext, span: Span) -> Steps[bool]:
     return skipped
 
 
-def _park(context: RunContext, span: Span) -> Steps[None]:
+def _park(context: RunContext, span: Span) -> Steps[bool]:
     yield Begin()
-    yield from park(context.job.name, span, "crash-loop")
-    yield from advance(context.job.name, span)
+    parked = yield from park(context.job.name, span, "crash-loop")
+    if parked:
+        yield from advance(context.job.name, span)
     yield Commit()
+    return parked

@@ -8,6 +8,7 @@ from itertools import pairwise
 from telafi.errors import TransactionControl
 from telafi.events import Processed
 from telafi.instants import Span
+from telafi.ledger.port import Fault
 from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
 from telafi.ledger.watermarks import advance
 from telafi.ledger.windows import (
@@ -46,9 +47,7 @@ def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) 
             member.hold(claimed, grouped=True)
             member.began = context.clock.monotonic_seconds()
             running = member
-            yield Call(body_of(member))
-            if (yield Call(state_of)) == "none":
-                raise TransactionControl
+            yield from _call(body_of(member))
             done.append(member)
         running = None
         yield from release_windows([member.claim for member in members[len(done) :]])
@@ -59,13 +58,27 @@ def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) 
         if not isinstance(error, Exception | SystemExit):
             yield from rolled_back(error)
             raise
-        guilty = running if running is not None and (yield from ended_by_user(running)) else None
-        yield from rolled_back(error)
-        if context.engine.is_server:
-            yield from repeated(lambda: _doubt(members, guilty), context.attempts())
-        # A connection that is lost here is replaced by the first member that runs alone.
+        yield from _undone(members, running, error)
         return []
     return [member.processed() for member in done]
+
+
+def _call(body: Body) -> Steps[None]:
+    yield Call(body)
+    if (yield Call(state_of)) == "none":
+        raise TransactionControl  # or the next member would write outside of every transaction
+
+
+def _undone(members: Sequence[Progress], running: Progress | None, error: BaseException) -> Steps[None]:
+    """Roll back; where the code of a member has ended the transaction itself, say so in its row."""
+    context = members[0].context
+    if not context.engine.is_server or context.engine.classify(error) is Fault.LOST:
+        # A connection that is lost here is replaced by the first member that runs alone.
+        yield from rolled_back(error)
+        return
+    guilty = running if running is not None and (yield from ended_by_user(running)) else None
+    yield from rolled_back(error)
+    yield from repeated(lambda: _doubt(members, guilty), context.attempts())
 
 
 def _doubt(members: Sequence[Progress], guilty: Progress | None) -> Steps[None]:

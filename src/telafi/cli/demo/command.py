@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 
-@click.command()
+@click.command(short_help="See it work, on a week of real departures.", epilog="Example: telafi demo --directory demo")
 @click.option(
     "--directory",
     type=click.Path(path_type=Path, file_okay=False),

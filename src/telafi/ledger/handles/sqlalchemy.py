@@ -25,7 +25,7 @@ class Lent(NamedTuple):
 
 
 class UnitSession(Session):
-    """A session that takes part in the unit's transaction: commit() only flushes, and a rollback() is always noticed."""
+    """A session that takes part in the unit's transaction: commit() only flushes, rollback() is always noticed."""
 
     def rollback(self) -> None:
         """Roll back, also where nothing has come to the session yet: the unit may have written past it."""
