@@ -35,7 +35,7 @@ def checked_key(key: str) -> str:
 def checked_keys(keys: Iterable[str]) -> list[str]:
     """Give many keys back if every one can be stored; raises KeyNotUsable for the first that cannot."""
     listed = list(keys)
-    if not {str}.issuperset(map(type, listed)) or "" in listed:
+    if not {str}.issuperset(map(type, listed)) or not all(map(str.strip, listed)):
         return [checked_key(key) for key in listed]
     together = "".join(listed)
     longest = max(map(len, listed), default=0)
@@ -56,7 +56,7 @@ def _is_unicode(text: str) -> bool:
 def _check(what: str, text: object, bytes_max: int) -> None:
     if not isinstance(text, str):
         raise KeyNotUsable(f"the {what} {text!r} is not a text: build one such as f'order:{{id}}'")
-    if not text:
+    if not text.strip():
         raise KeyNotUsable(f"the {what} is empty: a key made from nothing would match every other")
     if "\0" in text:
         raise KeyNotUsable(f"the {what} {text!r} contains NUL, which PostgreSQL cannot store")

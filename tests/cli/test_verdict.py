@@ -69,22 +69,20 @@ def test_each_error_has_its_status(error: BaseException, status: int) -> None:
 
 def test_progress_without_rich_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     progress = PlainProgress()
-    for event in [
-        Planned("a", 40, 0),
-        *[Processed("a", WINDOW, "catch-up", 1)] * 40,
-        Deferred("a", "cap", remaining=1),
-    ]:
+    done = Processed("a", WINDOW, "catch-up", 1)
+    events: list[Event] = [Planned("a", 40, 0), *[done] * 40, Deferred("a", "cap", remaining=1)]
+    for event in events:
         progress.hide()
         progress.show(event)
     progress.end()
     progress.show(Processed("a", WINDOW, "live", 1))
-    assert capsys.readouterr().err.splitlines() == [f"telafi: a {done}/40" for done in range(4, 41, 4)]
+    assert capsys.readouterr().err.splitlines() == [f"telafi: a {number}/40" for number in range(4, 41, 4)]
 
 
 def test_progress_is_chosen_by_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(progress_for(None, None), NoProgress)
     assert isinstance(progress_for(io.StringIO(), None), NoProgress)
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert isinstance(progress_for(Terminal(), None), PlainProgress)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     assert isinstance(progress_for(Terminal(), None), BarProgress)

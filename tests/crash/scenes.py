@@ -2,11 +2,13 @@
 
 import os
 import signal
+import socket
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import psycopg
@@ -139,48 +141,94 @@ def connect(url: str) -> Any:
     return psycopg.connect(url, autocommit=True)
 
 
-def application(
-    url: str, place: str, *, style: str, now: int, fuse: Fuse, locked: bool = True, job: dict[str, Any] | None = None
-) -> Telafi:
-    """An application with one job; `style` says where the job writes, `job` gives more options of its declaration."""
-    app = Telafi(url, place=Path(place), locked=locked, retry=QUICK, clock=StandingClock(now), lock_timeout_seconds=5)
-    fuse_connections(app, fuse)
-    write = effects(url)
+class Scene:
+    """One application with one job, `hourly`, whose body counts its own statements as requests."""
 
-    def inside(window: Window, tx: Transaction) -> None:
-        write(tx, fuse.tick, window.key)
+    def __init__(
+        self,
+        talk: Talk,
+        url: str,
+        place: str,
+        style: str,
+        now: int,
+        *,
+        fuse: Fuse | None = None,
+        locked: bool = True,
+        lock_timeout: float = 5.0,
+        first: str | None = None,
+        pause: bool = False,
+        cut: bool = False,
+        job: dict[str, Any] | None = None,
+    ) -> None:
+        """`style` says where the job writes, `job` gives more options of its declaration.
+
+        The first body of the process runs the statement `first`; with `pause` every body waits for a word, with `cut`
+        the word is waited for beside it, and the connection is cut then.
+        """
+        self.fuse = fuse or Fuse()
+        self.bodies = 0
+        self._talk, self._first, self._pause, self._cut = talk, first, pause, cut
+        clock = StandingClock(now)
+        self.app = Telafi(
+            url, place=Path(place), locked=locked, retry=QUICK, clock=clock, lock_timeout_seconds=lock_timeout
+        )
+        fuse_connections(self.app, self.fuse)
+        self.app.subscribe(lambda event: talk.tell(type(event).__name__))
+        self._url = url
+        self._write = effects(url)
+        bodies: dict[str, Callable[..., None]] = {
+            "inside": self.inside,
+            "end": self.end,
+            "write": self.function,
+            "outside": self.outside,
+        }
+        options = {"every": "1h", "since": "2026-09-04T10:00Z", "name": "hourly", **(job or {})}
+        self.app.job(**options)(bodies[style])
+
+    def inside(self, window: Window, tx: Transaction) -> None:
+        self.bodies += 1
+        if self._first is not None and self.bodies == 1:
+            tx.execute(self._first)
+        if self._cut and self.bodies == 1:
+            Thread(target=self._cut_off, args=[tx.connection.pgconn.socket], daemon=True).start()
+        self._write(tx, self.fuse.tick, window.key)
         tx.first_times([f"{window.key} {number}" for number in range(3)])
-        fuse.tick()
+        self.fuse.tick()
+        if self._pause:
+            self._talk.tell("body", window.key)
+            self._talk.hear()
 
-    def end(run: Run) -> None:
-        fuse.tick()
+    def end(self, run: Run) -> None:
+        self.fuse.tick()
         with run.transaction() as tx:
-            inside(run.window, tx)
-        fuse.tick()
+            self.inside(run.window, tx)
+        self.fuse.tick()
 
-    def function(run: Run) -> None:
-        run.write(lambda tx: inside(run.window, tx))
+    def function(self, run: Run) -> None:
+        run.write(lambda tx: self.inside(run.window, tx))
 
-    def outside(window: Window) -> None:
-        with closing(connect(url)) as connection:
-            write(connection, fuse.tick, window.key)
+    def outside(self, window: Window) -> None:
+        self.bodies += 1
+        with closing(connect(self._url)) as connection:
+            self._write(connection, self.fuse.tick, window.key)
 
-    bodies: dict[str, Callable[..., None]] = {"inside": inside, "end": end, "write": function, "outside": outside}
-    options = {"every": "1h", "since": "2026-09-04T10:00Z", "name": "hourly", **(job or {})}
-    app.job(**options)(bodies[style])
-    return app
+    def _cut_off(self, descriptor: int) -> None:
+        self._talk.hear()
+        with socket.socket(fileno=os.dup(descriptor)) as connection:
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def shown(outcomes: list[Outcome]) -> list[dict[str, Any]]:
-    return [{"outcome": type(outcome).__name__, **asdict(outcome)} for outcome in outcomes]
+    return [{"outcome": type(outcome).__name__, **plain(outcome)} for outcome in outcomes]
+
+
+def plain(outcome: Outcome) -> dict[str, Any]:
+    return {name: value for name, value in asdict(outcome).items() if name != "exception"}
 
 
 def run(
     talk: Talk,
-    url: str,
-    place: str,
-    style: str,
-    now: int,
+    *given: Any,
     blow_before: int | None = None,
     blow_in_commit: int | None = None,
     window: str | None = None,
@@ -188,9 +236,10 @@ def run(
 ) -> dict[str, Any]:
     """Run the job once; tells how many requests a run that was not killed has made."""
     fuse = Fuse(blow_before, blow_in_commit)
-    app = application(url, place, style=style, now=now, fuse=fuse, **more)
-    outcomes = app.jobs.run("hourly", window=window)
-    return {"outcomes": shown(outcomes), "requests": fuse.requests, "commits": fuse.commits}
+    scene = Scene(talk, *given, fuse=fuse, **more)
+    outcomes = scene.app.jobs.run("hourly", window=window)
+    counts = {"requests": fuse.requests, "commits": fuse.commits, "bodies": scene.bodies}
+    return {"outcomes": shown(outcomes), **counts}
 
 
 def upgrade(talk: Talk, url: str, blow_before: int | None = None, *, gate: bool = False) -> dict[str, Any]:

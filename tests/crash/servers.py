@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from threading import Event
 from typing import Any
 
-from tests.postgresql_server import PostgresqlServer
 from tests.crash.state import query
+from tests.postgresql_server import PostgresqlServer
 
 POLLS_MAX = 4_000
 
@@ -36,18 +36,17 @@ def gone(url: str, pid: int) -> None:
 
 
 @contextmanager
-def setting(server: PostgresqlServer, name: str, value: str) -> Iterator[Callable[[], None]]:
-    """Give a server another setting; the function ends it before the block does."""
-
-    def change(text: str) -> None:
-        server.execute(text)
-        server.execute("SELECT pg_reload_conf()")
-        wanted = value if text.partition(" ")[2].startswith("SYSTEM SET") else None
-        current = f"SELECT setting FROM pg_settings WHERE name = '{name}'"
-        eventually(lambda: (server.execute(current)[0][0] == value) is (wanted is not None))
-
-    change(f"ALTER SYSTEM SET {name} = '{value}'")
+def setting(server: PostgresqlServer, name: str, value: str) -> Iterator[None]:
+    """Give a server another setting for a block."""
+    [(before,)] = server.execute(f"SHOW {name}")
+    set_to(server, name, value)
     try:
-        yield lambda: change(f"ALTER SYSTEM RESET {name}")
+        yield
     finally:
-        change(f"ALTER SYSTEM RESET {name}")
+        set_to(server, name, before)
+
+
+def set_to(server: PostgresqlServer, name: str, value: str) -> None:
+    server.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+    server.execute("SELECT pg_reload_conf()")
+    eventually(lambda: server.execute(f"SHOW {name}") == [(value,)])

@@ -60,7 +60,10 @@ def read(url: str) -> State:
             select("SELECT total FROM totals")[0][0],
             [key for (key,) in select(f"SELECT mark_key FROM {table(url, 'marks')} ORDER BY mark_key")],
             {(start, end): state for start, end, state in windows},
-            [(start, end, count) for start, end, count in select(f"SELECT start_at, end_at, windows FROM {table(url, 'ranges')}")],
+            [
+                (start, end, count)
+                for start, end, count in select(f"SELECT start_at, end_at, windows FROM {table(url, 'ranges')}")
+            ],
             select(f"SELECT id, charged_start FROM {table(url, 'runs')}"),
             watermarks[0][0] if watermarks else None,
         )

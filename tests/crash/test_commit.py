@@ -1,48 +1,47 @@
 """COMMIT was sent and nobody knows what became of it: killed, cut off, committed, rolled back, or still pending."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from telafi.instants import Span
 from tests.crash.forks import Forks
 from tests.crash.scenes import HOUR, SINCE, connect
-from tests.crash.servers import backend, gone, setting
-from tests.crash.state import Fresh, check, execute, prepare, read
+from tests.crash.servers import backend, gone, set_to, setting
+from tests.crash.state import Fresh, check, execute, read
 from tests.crash.test_points import CLOSED, POINTS_MAX, RUN, STYLES, WINDOWS, hours, outcomes
-from tests.postgresql_server import PostgresqlServer, Unavailable, start_server
+from tests.postgresql_server import PostgresqlServer
 
 ONE = [Span(SINCE, SINCE + HOUR)]
 PENDING = "wait_event = 'SyncRep'"
 SLOW_COMMIT = """
-CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF (SELECT slow FROM switch) THEN PERFORM pg_sleep(60); END IF;
     RETURN NULL;
 END $$
 """
+LOCKING_COMMIT = """
+CREATE FUNCTION at_commit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE held SET number = number + 1;
+    RETURN NULL;
+END $$
+"""
+TRIGGER = """
+CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON effects DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION at_commit()
+"""
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresqlServer]:
-    """One of this file's own: its settings are changed for all of its databases."""
-    try:
-        made = start_server()
-    except Unavailable as reason:
-        pytest.skip(f"PostgreSQL not tested: {reason}")
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def url(server: PostgresqlServer) -> Iterator[str]:
-    made = server.create_database()
-    prepare(made)
-    yield made
-    server.drop_database(made)
+@pytest.fixture(scope="module", autouse=True)
+def _no_commit_waits_unless_it_asks(own_server: PostgresqlServer) -> None:
+    set_to(own_server, "synchronous_commit", "local")
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -64,20 +63,118 @@ def test_killed_with_every_commit_sent(postgresql_url: str, tmp_path: Path, warm
     pytest.fail(f"a run made more than {POINTS_MAX} commits")
 
 
-@pytest.mark.parametrize("style", ["inside", "end", "write", "group"])
-def test_killed_while_commit_is_pending(
-    server: PostgresqlServer, url: str, tmp_path: Path, warm: Forks, style: str
-) -> None:
-    """A05, and what the next run says before the server knows: it waits, and never runs the body again."""
-    given = {"url": url, "place": f"{tmp_path}/place", "now": SINCE + HOUR, **STYLES[style]}
-    with setting(server, "synchronous_standby_names", "nosuch") as release:
-        execute(url, "ALTER SYSTEM SET synchronous_commit = 'on'")
-        child = warm.start(RUN, **given)
-        pid = backend(url, PENDING)
-        child.kill()
-        assert child.end().killed
-        # Its plan was pending first: with every COMMIT waiting, only the plan can have been sent.
-        release()
-        gone(url, pid)
+@pytest.fixture
+def pending(own_server: PostgresqlServer, own_url: str) -> Iterator[dict[str, Any]]:
+    """What makes one COMMIT hang: it waits for a standby that there is not, until its backend is ended."""
+    with setting(own_server, "synchronous_standby_names", "nosuch"):
+        yield {"url": own_url, "first": "SET LOCAL synchronous_commit TO on"}
+
+
+INSIDE = ["inside", "end", "write"]
+
+
+@pytest.mark.parametrize("style", INSIDE)
+def test_killed_while_commit_is_pending(pending: dict[str, Any], tmp_path: Path, warm: Forks, style: str) -> None:
+    """A05: as long as nobody knows, others wait and then leave it alone; afterwards it is done."""
+    given = {"place": f"{tmp_path}/place", "now": SINCE + HOUR, "style": style, **pending}
+    child = warm.start(RUN, **given)
+    pid = backend(given["url"], PENDING)
+    child.kill()
+    assert child.end().killed
+    meanwhile = warm.run(RUN, lock_timeout=0.1, **given)
+    assert meanwhile.value[0] == "LedgerBusy"
+    terminate(given["url"], pid)
+    after = warm.run(RUN, **given)
+    assert (outcomes(after), after.value["bodies"]) == (["Idle"], 0)
+    check_once(given["url"])
+
+
+@pytest.mark.parametrize("style", INSIDE)
+def test_lost_and_committed(pending: dict[str, Any], tmp_path: Path, warm: Forks, style: str) -> None:
+    """B02: the claim is asked for again, the row is done by that very claim: processed, and the body not run again."""
+    child = warm.start(RUN, place=f"{tmp_path}/place", now=SINCE + HOUR, style=style, **pending)
+    terminate(pending["url"], backend(pending["url"], PENDING))
+    end = child.end()
+    assert outcomes(end) == ["Processed"]
+    assert [kind for kind, _ in end.told].count("Retried") >= 1
+    assert end.value["bodies"] == 1
+    check_once(pending["url"])
+
+
+@pytest.mark.parametrize("style", INSIDE)
+def test_lost_and_rolled_back(own_url: str, tmp_path: Path, warm: Forks, style: str) -> None:
+    """B03: a deferred trigger is still at work in COMMIT when the server ends it: nothing is there, it runs again."""
+    execute(own_url, "CREATE TABLE switch AS SELECT true AS slow", SLOW_COMMIT, TRIGGER)
+    child = warm.start(RUN, url=own_url, place=f"{tmp_path}/place", now=SINCE + HOUR, style=style)
+    pid = backend(own_url, "wait_event = 'PgSleep' AND query ~ 'COMMIT'")
+    execute(own_url, "UPDATE switch SET slow = false")
+    terminate(own_url, pid)
+    end = child.end()
+    assert outcomes(end) == ["Processed"]
+    assert end.value["bodies"] == 2
+    check_once(own_url)
+
+
+@pytest.mark.parametrize("style", INSIDE)
+def test_pending_beyond_the_budget(pending: dict[str, Any], tmp_path: Path, warm: Forks, style: str) -> None:
+    """The connection is cut, the COMMIT is still waiting: put off, never guessed; the next run finds it done."""
+    given = {"place": f"{tmp_path}/place", "now": SINCE + HOUR, "style": style, **pending}
+    child = warm.start(RUN, cut=True, lock_timeout=0.1, **given)
+    pid = backend(given["url"], PENDING)
+    child.say("cut")
+    end = child.end()
+    assert outcomes(end) == ["Deferred"]
+    assert end.value["outcomes"][0]["reason"] == "outcome-pending"
+    assert end.value["outcomes"][0]["out_of_reach"]
+    assert end.value["bodies"] == 1
+    assert read(given["url"]).effects == []
+    terminate(given["url"], pid)
+    after = warm.run(RUN, **given)
+    assert (outcomes(after), after.value["bodies"]) == (["Idle"], 0)
+    check_once(given["url"])
+
+
+@pytest.mark.parametrize("style", INSIDE)
+def test_commit_refused(own_url: str, tmp_path: Path, warm: Forks, style: str) -> None:
+    """A deferred constraint refuses at COMMIT: a failure like any other, with nothing written."""
+    execute(own_url, "ALTER TABLE effects ADD CHECK (true), ADD UNIQUE (at) DEFERRABLE INITIALLY DEFERRED")
+    execute(own_url, f"INSERT INTO effects (at) VALUES ('{ONE[0].text}')")
+    given = {"url": own_url, "place": f"{tmp_path}/place", "now": SINCE + HOUR, "style": style}
+    end = warm.run(RUN, **given)
+    assert outcomes(end) == ["Failed"]
+    assert end.value["outcomes"][0]["reason"] == "UniqueViolation"
+    assert read(own_url).total == 0
+    execute(own_url, "DELETE FROM effects")
     assert outcomes(warm.run(RUN, **given)) == ["Processed"]
-    check(read(url), ONE)
+    check_once(own_url)
+
+
+@pytest.mark.parametrize("style", [*INSIDE, "group"])
+def test_lock_wait_in_commit(own_url: str, tmp_path: Path, warm: Forks, style: str) -> None:
+    """A deferred trigger meets a lock beyond the limit: COMMIT has failed, and saying it twice commits nothing."""
+    execute(own_url, "CREATE TABLE held AS SELECT 1 AS number", LOCKING_COMMIT, TRIGGER)
+    windows = 2 if style == "group" else 1
+    given = {"url": own_url, "place": f"{tmp_path}/place", "now": SINCE + windows * HOUR, "lock_timeout": 0.05}
+    given |= STYLES[style]
+    with closing(connect(own_url)) as holder:
+        holder.execute("BEGIN")
+        holder.execute("UPDATE held SET number = 2")
+        end = warm.run(RUN, **given)
+        assert "Processed" not in outcomes(end)
+        state = read(own_url)
+        assert (state.effects, state.total) == ([], 0)
+    assert outcomes(warm.run(RUN, **given)) == ["Processed"] * windows
+    check(read(own_url), hours(windows))
+
+
+def check_once(url: str) -> None:
+    state = read(url)
+    assert state.effects == [ONE[0].text]
+    assert state.total == len(ONE[0].text)
+    assert state.windows == {ONE[0]: "done"}
+    assert state.watermark == ONE[0].end
+
+
+def terminate(url: str, pid: int) -> None:
+    execute(url, f"SELECT pg_terminate_backend({pid})")
+    gone(url, pid)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
 import aiosqlite
 import psycopg
+import pytest
 from sqlalchemy import Connection, Integer, create_engine
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
@@ -64,8 +65,19 @@ KINDS: Final = (
 )
 
 
+RAW_KINDS: Final = tuple(kind for kind in KINDS if kind.is_raw)
+SESSIONS: Final = tuple(kind for kind in KINDS if kind.is_session)
+ON_SQLITE: Final = tuple(kind for kind in KINDS if kind.engine == "sqlite")
+ON_POSTGRESQL: Final = tuple(kind for kind in KINDS if kind.engine == "postgresql")
+
+
+def only(kinds: Sequence[Kind]) -> pytest.MarkDecorator:
+    """Narrow the kinds that a test is run with."""
+    return pytest.mark.parametrize("kind", kinds, ids=lambda kind: kind.name)
+
+
 class Pen:
-    """Writes on whatever it was given; every verb is a coroutine, which never waits where the thing is a blocking one."""
+    """Writes on whatever it was given; every verb is a coroutine, which never waits on a blocking thing."""
 
     def __init__(self, stage: Stage, thing: Any, tx: Any = None) -> None:
         self.stage, self.thing, self.tx = stage, thing, tx

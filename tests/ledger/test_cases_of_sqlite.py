@@ -13,10 +13,9 @@ from sqlalchemy.orm import Session
 
 from telafi import Window
 from telafi.errors import NotJoinable
-from tests.ledger.kinds import KINDS, Effect, Kind, Pen, hourly, waited
+from tests.ledger.kinds import ON_SQLITE, Effect, Kind, Pen, hourly, only, waited
 from tests.work.stage import Stage
 
-ON_SQLITE = [kind for kind in KINDS if kind.engine == "sqlite"]
 RAW = [kind for kind in ON_SQLITE if kind.is_raw]
 
 
@@ -33,9 +32,9 @@ def is_untouched(stage: Stage) -> bool:
     return (stage.effects(), stage.rows(), marks, "results" in tables) == ([], ["10:00-11:00 planned"], 0, False)
 
 
-@pytest.mark.parametrize("kind", RAW, ids=lambda kind: kind.name)
+@only(RAW)
 @pytest.mark.parametrize("swallowed", [False, True])
-def test_T4_03_executescript_leaves_neither_mark_nor_effect(stage: Stage, kind: Kind, swallowed: bool) -> None:
+def test_T4_03_executescript_leaves_neither_mark_nor_effect(stage: Stage, kind: Kind, *, swallowed: bool) -> None:
     async def script(pen: Pen, window: Window) -> None:
         await pen.first_time("order:1")
         await pen.write("10:00")
@@ -59,7 +58,7 @@ def test_T4_05_a_table_that_a_failed_job_created_is_gone(stage: Stage, kind: Kin
     assert is_untouched(stage)
 
 
-@pytest.mark.parametrize("kind", [RAW[0]], ids=lambda kind: kind.name)
+@only(RAW[:1])
 def test_T4_05_a_classic_connection_is_not_joined_before_its_transaction(stage: Stage, kind: Kind) -> None:
     stage.app.ledger.upgrade()
     connection = sqlite3.connect(stage.url.removeprefix("sqlite:///"))
@@ -93,7 +92,7 @@ def test_T4_06_a_savepoint_as_first_statement_lies_inside_the_unit(stage: Stage,
     assert is_untouched(stage)
 
 
-@pytest.mark.parametrize("kind", [RAW[0]], ids=lambda kind: kind.name)
+@only(RAW[:1])
 def test_T4_06_a_users_own_session_is_joined_outside_of_its_savepoint_only(stage: Stage, kind: Kind) -> None:
     stage.app.ledger.upgrade()
     engine = create_engine(stage.url)
@@ -116,7 +115,7 @@ def test_T4_06_a_users_own_session_is_joined_outside_of_its_savepoint_only(stage
     assert stage.execute("SELECT COUNT(*) FROM telafi_marks") == [(0,)]
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ON_SQLITE if kind.name == "aiosqlite"], ids=lambda kind: kind.name)
+@only(RAW[1:])
 def test_the_async_handle_refuses_a_file_that_was_replaced(stage: Stage, kind: Kind, tmp_path: Path) -> None:
     async def replace(pen: Pen, window: Window) -> None:
         path = tmp_path / "ledger.db"

@@ -8,15 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import aiosqlite
 import psycopg
 import pytest
-from sqlalchemy import create_engine
-from sqlalchemy.orm import Session
 
 from telafi import KeyConflict, Telafi, TransactionControl
 from telafi.errors import KeyNotUsable, NotJoinable
-from tests.ledger.kinds import Kind, Pen, held, join, waited
+from tests.ledger.kinds import ON_POSTGRESQL, RAW_KINDS, Kind, Pen, held, join, only, waited
 from tests.work.stage import Stage
 
 
@@ -135,12 +132,8 @@ def test_the_next_transaction_of_the_same_connection_is_joined_anew(stage: Stage
 
 def test_another_database_is_refused(stage: Stage, kind: Kind, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Its marks would protect nothing here; one without the tables is told apart from one with others' tables."""
-    if kind.engine == "sqlite":
-        url = f"sqlite:///{tmp_path}/other.db"
-        sqlite3.connect(tmp_path / "other.db").close()
-    else:
-        server = request.getfixturevalue("postgresql_server")
-        url = server.create_database()
+    server = None if kind.engine == "sqlite" else request.getfixturevalue("postgresql_server")
+    url = f"sqlite:///{tmp_path}/other.db" if server is None else server.create_database()
 
     async def refused(match: str) -> None:
         async with held(stage, kind, url) as thing:
@@ -152,7 +145,7 @@ def test_another_database_is_refused(stage: Stage, kind: Kind, tmp_path: Path, r
     asyncio.run(refused("tables are not in this connection's database"))
     Telafi(url, place=tmp_path / "locks").ledger.upgrade()
     asyncio.run(refused("another database"))
-    if kind.engine == "postgresql":
+    if server is not None:
         server.drop_database(url)
 
 
@@ -163,16 +156,14 @@ def test_a_closed_one_is_refused(stage: Stage, kind: Kind) -> None:
             if kind.is_session:  # a session that was closed begins anew
                 assert await waited((await join(stage.app, kind, thing)).first_time("order:1"))
             else:
-                with pytest.raises(NotJoinable, match="closed|no active connection"):
+                with pytest.raises(NotJoinable, match=r"closed|no active connection"):
                     await join(stage.app, kind, thing)
 
     asyncio.run(main())
 
 
+@only(ON_POSTGRESQL)
 def test_an_aborted_one_is_refused(stage: Stage, kind: Kind) -> None:
-    if kind.engine == "sqlite":
-        pytest.skip("on SQLite a statement that fails undoes itself only")
-
     async def main() -> None:
         async with held(stage, kind) as thing:
             with pytest.raises(Exception, match="no_such_table"):
@@ -198,7 +189,7 @@ def test_the_verb_of_the_other_colour_is_named(stage: Stage, kind: Kind) -> None
     async def main() -> None:
         async with held(stage, kind) as thing:
             if kind.is_async:
-                with pytest.raises(NotJoinable, match="await app.ajoin"):
+                with pytest.raises(NotJoinable, match=r"await app\.ajoin"):
                     stage.app.join(thing, scope="billing")
             else:
                 with pytest.raises(NotJoinable, match=r"app\.join"):
@@ -207,12 +198,10 @@ def test_the_verb_of_the_other_colour_is_named(stage: Stage, kind: Kind) -> None
     asyncio.run(main())
 
 
+@only(RAW_KINDS)
 def test_rows_of_the_users_own_making_do_not_reach_into_ours(stage: Stage, kind: Kind) -> None:
-    if not kind.is_raw:
-        pytest.skip("SQLAlchemy makes its rows itself")
-
     def as_text(*_: Any) -> Any:
-        return "row" if kind.engine == "sqlite" else lambda values: "row"
+        return "row" if kind.engine == "sqlite" else str
 
     async def main() -> None:
         async with held(stage, kind) as thing:

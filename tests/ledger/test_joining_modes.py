@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import sys
 from pathlib import Path
+from typing import Any
 
 import aiosqlite
 import psycopg
@@ -63,7 +64,7 @@ def test_a_connection_of_the_other_engine_is_refused(sqlite_app: Telafi, postgre
 
 
 @pytest.mark.parametrize("level", [None, "", "IMMEDIATE"])
-def test_sqlite3_without_an_open_transaction(sqlite_app: Telafi, tmp_path: Path, level: str | None) -> None:
+def test_sqlite3_without_an_open_transaction(sqlite_app: Telafi, tmp_path: Path, level: Any) -> None:
     connection = sqlite3.connect(tmp_path / "ledger.db", isolation_level=level)
     with pytest.raises(NotJoinable, match="BEGIN IMMEDIATE"):
         sqlite_app.join(connection, scope="billing")

@@ -10,10 +10,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from telafi import Window
-from tests.ledger.kinds import KINDS, Effect, Kind, Pen, hourly, waited
+from tests.ledger.kinds import ON_POSTGRESQL, SESSIONS, Effect, Kind, Pen, hourly, only, waited
 from tests.work.stage import Stage
 
-SESSIONS = [kind for kind in KINDS if kind.is_session]
 FIRST = "PROCESSED 10:00-11:00 catch-up"
 REFUSED = ["FAILED 10:00-11:00 TransactionControl 1"]
 
@@ -153,9 +152,8 @@ def test_a_second_connection_from_the_same_engine_is_refused(stage: Stage, kind:
     assert stage.effects() == []
 
 
+@only([kind for kind in ON_POSTGRESQL if kind.is_session])
 def test_a_lost_connection_is_replaced_and_the_unit_repeated(stage: Stage, kind: Kind) -> None:
-    if kind.engine == "sqlite":
-        pytest.skip("a file cannot hang up")
     attempts: list[int] = []
 
     async def lose(pen: Pen, window: Window) -> None:

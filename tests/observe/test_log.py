@@ -66,7 +66,7 @@ LINES: list[tuple[Event, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("event", "line"), LINES, ids=lambda part: part.partition(" ")[0] if part is str else None)
+@pytest.mark.parametrize(("event", "line"), LINES, ids=[line for _, line in LINES])
 def test_each_event_has_its_line(event: Event, line: str) -> None:
     assert line_of(event) == line
 
@@ -75,7 +75,7 @@ def test_a_plan_has_no_line() -> None:
     assert line_of(Planned("a", 3, 0)) is None
 
 
-@pytest.mark.parametrize(("event", "line"), LINES, ids=lambda part: part.partition(" ")[0] if part is str else None)
+@pytest.mark.parametrize(("event", "line"), LINES, ids=[line for _, line in LINES])
 def test_json_says_what_the_line_says(event: Event, line: str) -> None:
     found = json.loads(json_of(event))
     assert line.startswith(found.get("outcome") or found["notice"])

@@ -162,7 +162,15 @@ class Race:
 
 
 def race(
-    forks: Forks, url: str, folder: Path, source: list[tuple[int, int]], *, seed: int, kills: int, locked: bool, groups: Sequence[int]
+    forks: Forks,
+    url: str,
+    folder: Path,
+    source: list[tuple[int, int]],
+    *,
+    seed: int,
+    kills: int,
+    locked: bool,
+    groups: Sequence[int],
 ) -> tuple[Result, Race]:
     """Run a race over these hours and give its result."""
     track = Track(url, f"{folder}/place", source[0][0], len(source), source)

@@ -64,6 +64,7 @@ def application(
     app.job(**{"name": "departures", "every": "1h", "max_windows": 50, **job})(
         count if style == "inside" else count_outside
     )
+
     def heard(event: Event) -> None:
         if isinstance(event, Processed):
             talk.tell("done")
@@ -77,7 +78,9 @@ def application(
 
 def finished(outcomes: list[Outcome]) -> bool:
     """Nothing is due any more, or another copy has the lock."""
-    return all(isinstance(outcome, Idle) or (isinstance(outcome, Skipped) and outcome.reason == "lock") for outcome in outcomes)
+    return all(
+        isinstance(outcome, Idle) or (isinstance(outcome, Skipped) and outcome.reason == "lock") for outcome in outcomes
+    )
 
 
 def run_until_idle(talk: Talk, **given: Any) -> dict[str, Any]:

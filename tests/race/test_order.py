@@ -64,7 +64,11 @@ def test_two_grids_at_once(track: Track, warm: Forks, seed: int, grids: tuple[st
         runners = [
             warm.start(
                 "tests.race.runner:run_until_idle",
-                locked=False, every=every, blow_before=random.randrange(250), crash_attempts=1_000, **track.given(),
+                locked=False,
+                every=every,
+                blow_before=random.randrange(250),
+                crash_attempts=1_000,
+                **track.given(),
             )  # fmt: skip
             for every in grids
         ]

@@ -95,8 +95,7 @@ def test_T1_39_after_three_steps_without_a_finished_window_the_job_is_late(stage
     late = {}
     for now in ("12:09", "12:10", "12:24:59", "12:25", "12:25:01", "23:00"):
         stage.set(now)
-        seen = look(stage)
-        late[now] = seen.is_late(stage.clock.now_microseconds(), late_after)
+        late[now] = look(stage).is_late(stage.clock.now_microseconds(), late_after)
     assert late == {
         "12:09": False,
         "12:10": False,
@@ -105,6 +104,7 @@ def test_T1_39_after_three_steps_without_a_finished_window_the_job_is_late(stage
         "12:25:01": True,
         "23:00": True,
     }
+    seen = look(stage)
     assert (seen.due, seen.waiting_since) == (131, at("12:10"))
     assert stage.perform(read_last_done("hourly")) == at("12:05")
     stage.run(max_windows=200)

@@ -27,9 +27,17 @@ class Invocation:
     status: int = 0
 
     def application(self) -> Telafi:
-        """Load the application that is meant; raises WrongUse."""
+        """Load the application that is meant; raises WrongUse.
+
+        One that a parent's pyproject.toml names is run from there: a relative path to a ledger would else mean another
+        file in every directory, and so would every window be done again.
+        """
         directory = Path.cwd()
-        return load_application(application_setting(self.app, os.environ, directory), directory)
+        setting = application_setting(self.app, os.environ, directory)
+        if setting.directory is not None and setting.directory != directory:
+            directory = setting.directory
+            os.chdir(directory)
+        return load_application(setting, directory)
 
 
 def application_options(command: Command) -> Command:
@@ -52,6 +60,6 @@ def _note_app(context: click.Context, _: click.Parameter, value: str | None) -> 
         context.ensure_object(Invocation).app = value
 
 
-def _note_debug(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's callback
+def _note_debug(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001 - a callback of click
     if value:
         context.ensure_object(Invocation).debug = True

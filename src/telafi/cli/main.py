@@ -24,21 +24,21 @@ COMMANDS = {
 class Commands(click.Group):
     """A group whose commands are imported by name on first use."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, _: click.Context) -> list[str]:
         """Name the commands in the order in which one meets them."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+    def get_command(self, _: click.Context, name: str) -> click.Command | None:
         """Import one command."""
-        home = COMMANDS.get(cmd_name)
+        home = COMMANDS.get(name)
         if home is None:
             return None
-        module, _, attribute = home.partition(":")
+        module, attribute = home.split(":")
         command = getattr(import_module(module), attribute)
         return command if isinstance(command, click.Command) else None
 
 
-def _say_version(context: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001 - click's callback
+def _say_version(context: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001 - a callback of click
     if asked and not context.resilient_parsing:
         from telafi import __version__
 

@@ -85,7 +85,7 @@ class Joining:
             verb = "`await app.ajoin(…)`" if way.is_async else "`app.join(…)`"
             raise NotJoinable(f"a {shown} is joined by {verb}")
         if way.dialect not in (None, self._engine.dialect):
-            raise NotJoinable(f"this is a {shown}, but the ledger {self._engine.describe()} is not there")
+            raise NotJoinable(f"this is a {shown}, but the ledger is on {self._engine.dialect}")
         return way
 
     def _tally(self, scope: str) -> Tally:
@@ -163,4 +163,4 @@ def read_id() -> Steps[str | None]:
 
 
 def _driver_of(handle: Any) -> Any:
-    return getattr(handle, "driver", handle.connection)
+    return handle.driver if hasattr(handle, "driver") else handle.connection

@@ -20,7 +20,7 @@ class Texts(dict[str, str]):
 
     def __init__(self, dialect: str, adapt: Callable[[str], str] = str) -> None:
         super().__init__()
-        self._dialect = dialect
+        self.dialect = dialect
         self._adapt = adapt
 
     def __missing__(self, name: str) -> str:
@@ -28,13 +28,13 @@ class Texts(dict[str, str]):
         if number:
             text = self.migration(migration)[int(number)]
         else:
-            text = self._adapt((_HOME / "sql" / self._dialect / f"{name}.sql").read_text("utf-8").strip())
+            text = self._adapt((_HOME / "sql" / self.dialect / f"{name}.sql").read_text("utf-8").strip())
         self[name] = text
         return text
 
     def migration(self, name: str) -> list[str]:
         """Give the statements of a migration."""
-        text = (_HOME / "migrations" / self._dialect / f"{name}.sql").read_text("utf-8")
+        text = (_HOME / "migrations" / self.dialect / f"{name}.sql").read_text("utf-8")
         return [self._adapt(part.strip()) for part in _END_OF_STATEMENT.split(text) if part.strip()]
 
 

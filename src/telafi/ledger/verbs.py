@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from telafi.clock import Clock
 from telafi.errors import LedgerBusy, LedgerError, TelafiError
+from telafi.ledger.causes import causes
 from telafi.ledger.port import Engine, Fault
 from telafi.ledger.runners import aperform, perform
 from telafi.ledger.schema import SchemaStatus, ensure, read_status, script, upgrade
 from telafi.ledger.steps import AsyncHandle, Handle, Steps
 
 T = TypeVar("T")
+_DRIVER_CODES: Final = ("sqlstate", "sqlite_errorcode")
 
 
 class Repeat(Protocol):
@@ -84,6 +86,8 @@ class Ledger:
             if fault in (Fault.LOCK_WAIT, Fault.SERIALIZATION):
                 text = f"the ledger {self.url} stayed busy beyond the limit, another writer holds it: {error}"
                 raise LedgerBusy(text) from error
-            if fault in (Fault.LOST, Fault.TRANSIENT, Fault.STORAGE):
+            # A job's own errors never come here: what a driver says now, it says of the ledger's statements.
+            told_by_driver = any(hasattr(cause, code) for cause in causes(error) for code in _DRIVER_CODES)
+            if told_by_driver or fault is not Fault.OTHER:
                 raise LedgerError(f"the ledger {self.url} cannot be reached, read or written: {error}") from error
             raise

@@ -142,7 +142,9 @@ def commit(progress: Progress) -> Steps[None]:
         try:
             yield Commit()
         except Exception as error:
-            if number == COMMITS_MAX or classify(error) is not Fault.LOCK_WAIT:
+            # A server has rolled back by now, and would answer a second COMMIT without an error.
+            busy = number < COMMITS_MAX and classify(error) is Fault.LOCK_WAIT
+            if not busy or (yield Call(state_of)) != "open":
                 raise
         else:
             return

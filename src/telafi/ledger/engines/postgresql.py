@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from telafi.errors import LedgerError, MalformedUrl, MissingDriver
-from telafi.ledger.engines.causes import causes
+from telafi.ledger.causes import causes
 from telafi.ledger.port import Fault
 from telafi.ledger.steps import AsyncHandle
 from telafi.ledger.texts import Texts, percent_style

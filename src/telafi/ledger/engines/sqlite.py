@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from telafi.errors import LedgerError, MissingDriver
-from telafi.ledger.engines.causes import causes
+from telafi.ledger.causes import causes
 from telafi.ledger.handles.guest import Guest
 from telafi.ledger.handles.sqlite3 import OwnSqliteHandle
 from telafi.ledger.mounts import file_system_of, is_network

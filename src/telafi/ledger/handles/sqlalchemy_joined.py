@@ -87,7 +87,7 @@ def joined(owner: Connection | Session, texts: Texts) -> SqlalchemyHandle:
     """Speak on what a user holds, inside the transaction that it is in or begins now; raises NotJoinable."""
     try:
         connection = owner.connection() if isinstance(owner, Session) else owner
-        _refuse_unfit(connection)
+        _refuse_unfit(connection, texts.dialect)
         handle = SqlalchemyHandle(connection, texts)
         if not connection.in_transaction():
             connection.begin()
@@ -102,8 +102,10 @@ def joined(owner: Connection | Session, texts: Texts) -> SqlalchemyHandle:
     return handle
 
 
-def _refuse_unfit(connection: Connection) -> None:
+def _refuse_unfit(connection: Connection, dialect: str) -> None:
     driver = connection.dialect.driver
+    if connection.dialect.name != dialect:
+        raise NotJoinable(f"this engine is on {connection.dialect.name}, but the ledger is on {dialect}")
     if driver not in DRIVERS:
         raise NotJoinable(
             f"this engine uses the driver {driver}, which Telafi does not speak: create it with postgresql+psycopg://, "
