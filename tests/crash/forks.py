@@ -100,11 +100,11 @@ class Forks:
         answer: int = json.loads(self._answers.readline())
         return answer
 
-    def start(self, name: str, **arguments: Any) -> Child:
-        return Child(self, name, arguments)
+    def start(self, scene: str, /, **arguments: Any) -> Child:
+        return Child(self, scene, arguments)
 
-    def run(self, name: str, **arguments: Any) -> End:
-        return self.start(name, **arguments).end()
+    def run(self, scene: str, /, **arguments: Any) -> End:
+        return self.start(scene, **arguments).end()
 
     def close(self) -> None:
         self._answers.close()

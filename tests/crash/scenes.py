@@ -1,6 +1,8 @@
 """What the children do: build an application, run its job, and die before a chosen request to the database."""
 
 import os
+import pwd
+import resource
 import signal
 import socket
 import sqlite3
@@ -252,3 +254,56 @@ def upgrade(talk: Talk, url: str, blow_before: int | None = None, *, gate: bool 
         talk.hear()
     applied = list(app.ledger.upgrade())
     return {"applied": applied, "requests": fuse.requests}
+
+
+def run_with_file_limit(talk: Talk, bytes_max: int, **given: Any) -> dict[str, Any]:
+    """Run the job where no file may grow beyond a size: the kernel refuses the write, as on a full disk."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
+    return run(talk, **given)
+
+
+def run_as_nobody(talk: Talk, **given: Any) -> dict[str, Any]:
+    """Run the job as a user to whom permissions mean something."""
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        os.setgroups([])
+        os.setgid(nobody.pw_gid)
+        os.setuid(nobody.pw_uid)
+    return run(talk, **given)
+
+
+def fork_with_a_connection(talk: Talk, url: str, place: str) -> list[str]:
+    """Carry an open connection over a fork; tells what the child's use of it ended in, then uses it itself."""
+    app = Telafi(url, place=Path(place), retry=QUICK)
+    with app.ledger.opened() as handle:
+        readable, writable = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                handle.begin(None)
+                answer = "nothing"
+            except BaseException as error:  # noqa: BLE001 - this is what it is about
+                answer = type(error).__name__
+            os.write(writable, answer.encode())
+            os._exit(0)
+        os.close(writable)
+        told = os.read(readable, 100).decode()
+        os.close(readable)
+        os.waitpid(child, 0)
+        handle.begin(None)
+        handle.commit()
+    return [told]
+
+
+def count_up(talk: Talk, url: str, place: str, name: str, rounds: int) -> dict[str, Any]:
+    """Read a counter and write it again, one higher, in so many windows."""
+    now = SINCE + rounds * HOUR
+    app = Telafi(url, place=Path(place), retry=QUICK, clock=StandingClock(now), lock_timeout_seconds=20)
+
+    def body(window: Window, tx: Transaction) -> None:
+        [(number,)] = tx.execute("SELECT number FROM counter").fetchall()
+        tx.execute("UPDATE counter SET number = ?", (number + 1,))
+
+    app.job(name=name, every="1h", since="2026-09-04T10:00Z", max_windows=rounds)(body)
+    app.subscribe(lambda event: talk.tell(type(event).__name__))
+    return {"outcomes": shown(app.jobs.run(name))}

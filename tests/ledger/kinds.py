@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -182,12 +181,3 @@ _RAW: Final[dict[type, Callable[[str], Any]]] = {
 async def join(app: Telafi, kind: Kind, thing: Any, scope: str = "billing") -> Any:
     """Join by the verb for that kind."""
     return await app.ajoin(thing, scope=scope) if kind.is_async else app.join(thing, scope=scope)
-
-
-def run(script: Callable[[], Awaitable[None]]) -> None:
-    """Run a test's coroutine."""
-
-    async def main() -> None:
-        await script()
-
-    asyncio.run(main())

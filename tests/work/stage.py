@@ -33,7 +33,7 @@ from telafi.ledger.runs import open_run
 from telafi.ledger.steps import Begin, Commit, Steps
 from telafi.ledger.watermarks import lock_job, read_job, set_watermark
 from telafi.ledger.windows import insert_windows, list_ranges, list_windows
-from telafi.lock.owner import Owner, new_name
+from telafi.lock.owner import Owner, new_name, process_file
 from telafi.work.job import Job
 
 T = TypeVar("T")
@@ -211,11 +211,13 @@ class Stage:
         self.execute(f"UPDATE {self.table('runs')} SET owner = ? WHERE job = ?", (self.gone(), job))
 
     def gone(self) -> str:
-        """Name an owner that has ended: this very process, before it started."""
+        """Name an owner that was killed: its file is there, and nobody holds its lock."""
         moment = self.app.jobs._moment
         with moment.held("nobody"):
             alive = Owner.from_text(moment.owner())
-        return replace(alive, started=f"0@{alive.started.partition('@')[2]}", name=new_name()).as_text()
+        killed = replace(alive, started=f"0@{alive.started.partition('@')[2]}", name=new_name())
+        process_file(self.place, killed.name).touch(mode=0o600)
+        return killed.as_text()
 
     def perform(self, steps: Steps[T]) -> T:
         """Run steps on a connection of their own."""

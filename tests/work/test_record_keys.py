@@ -71,6 +71,17 @@ def test_thousands_of_keys_take_one_statement_or_two_and_travel_sorted(stage: St
     assert names == (["insert_marks"] if stage.is_server else ["insert_marks", "read_new_keys"])
 
 
+def test_keys_that_the_same_unit_has_asked_for_before_are_repeats(stage: Stage) -> None:
+    new: list[list[str]] = []
+
+    def asks(window: Window, tx: Transaction) -> None:
+        new.extend(tx.first_times(keys) for keys in (["a"], ["b", "a"], ["a", "b", "c"], ["c", "b", "a"]))
+
+    stage.app.job(name="hourly", every="1h", since=f"{DAY}T11:00Z")(asks)
+    assert stage.run() == ["PROCESSED 11:00-12:00 live new=3 repeated=6"]
+    assert new == [["a"], ["b"], ["c"], []]
+
+
 def test_no_keys_ask_the_ledger_nothing(stage: Stage) -> None:
     assert ask(stage, []) == ([], [])
     assert stage.told(type(stage.events[-1]))[-1] == "PROCESSED 11:00-12:00 live new=0 repeated=0"
@@ -142,7 +153,7 @@ DISTINCT = {
     "turkish": [("s", "\u0130"), ("s", "i"), ("s", "I"), ("s", "\u0131"), ("s", "i\u0307")],
     "case and space": [("s", "a"), ("s", "A"), ("s", "a "), ("s", " a"), ("s", "\uff41")],
     "sharp s": [("s", "stra\u00dfe"), ("s", "strasse"), ("s", "STRASSE")],
-    "odd": [("s", text) for text in ("\U0001f600", "\U0001f601", "%", "_", "'", "\\", "\n", "%s", ":k", '"', "{}")],
+    "odd": [("s", text) for text in ("\U0001f600", "\U0001f601", "%", "_", "'", "\\", "a\nb", "%s", ":k", '"', "{}")],
 }
 
 

@@ -1,12 +1,15 @@
 """Where a unit's transaction lies: around the whole body, at its end, or outside of the database."""
 
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
 
-from telafi import AlreadyDone, Run, Telafi, Transaction, Window
+from telafi import AlreadyDone, LedgerError, Run, Telafi, Transaction, Window
 from telafi.errors import SecondTransaction
 from telafi.ledger.runners import Stopped
+from telafi.plan.retry import RetryPolicy
 from telafi.work.job import Job
 from telafi.work.run import JobRun
 from tests.work.stage import DAY, Stage
@@ -324,3 +327,46 @@ def test_outside_a_zombie_whose_window_was_taken_over_writes_nothing(stage: Stag
     assert stage.run() == ["SKIPPED 11:00-12:00 lease-lost"]
     assert told == ["first", LIVE]
     assert stage.rows() == ["11:00-12:00 done"]
+
+
+@pytest.mark.parametrize("policy", ["rerun", "hold"])
+def test_outside_a_done_mark_that_cannot_be_written_is_never_called_a_failure(sqlite_stage: Stage, policy: str) -> None:
+    # The effect has happened. Another writer holds the file beyond the budget.
+    stage = sqlite_stage
+    impatient = stage.another(lock_timeout_seconds=0.01, retry=RetryPolicy(attempts=1))
+    calls: list[str] = []
+    writer = sqlite3.connect(stage.url.removeprefix("sqlite:///"), isolation_level=None, check_same_thread=False)
+
+    def body(window: Window) -> None:
+        calls.append(window.key)
+        writer.execute("BEGIN IMMEDIATE")
+
+    declare(stage, body, app=impatient, if_in_doubt=policy)
+    told = stage.run(app=impatient)
+    if writer.in_transaction:
+        writer.execute("ROLLBACK")
+    assert not [text for text in told if text.startswith(("FAILED", "PROCESSED"))], told
+    assert stage.rows() == ["11:00-12:00 open"]
+    declare(stage, lambda: calls.append("again"), if_in_doubt=policy)
+    told = stage.run()
+    if policy == "hold":
+        assert told == ["IN-DOUBT 11:00-12:00 no-end"]
+        assert len(calls) == 1
+    else:
+        assert told == [LIVE]
+        assert len(calls) == 2
+    writer.close()
+
+
+def test_a_ledger_that_another_writer_holds_beyond_the_budget_is_out_of_reach(sqlite_stage: Stage) -> None:
+    stage = sqlite_stage
+    impatient = stage.another(lock_timeout_seconds=0.01, retry=RetryPolicy(attempts=1))
+    stage.hourly(app=impatient)
+    stage.run(app=impatient)
+    stage.set("13:00")
+    with closing(sqlite3.connect(stage.url.removeprefix("sqlite:///"), isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError):
+            stage.run(app=impatient)
+        writer.execute("ROLLBACK")
+    assert stage.run(app=impatient) == ["PROCESSED 12:00-13:00 live"]

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from telafi.instants import SECOND, Span, instant_text
 from telafi.ledger.rows import JobRow
-from telafi.ledger.runs import charge, open_run, read_charges, read_runs
+from telafi.ledger.runs import charge, close_run, open_run, read_charges, read_runs
 from telafi.ledger.steps import Begin, Commit, Rollback, Steps
 from telafi.ledger.watermarks import lock_job, note_clock, set_watermark
 from telafi.ledger.windows import Ahead, insert_windows, read_ahead, read_first_start
@@ -42,6 +42,7 @@ class PlanRequest(NamedTuple):
     read_now: Callable[[], Steps[int]]
     is_gone: Callable[[str], bool | None]
     boot: BootReading | None
+    crashed: Callable[[str], bool] = lambda _: True
 
 
 class PlanAnswer(NamedTuple):
@@ -108,7 +109,10 @@ def _write(request: PlanRequest, plan: Plan, row: JobRow, now: int) -> Steps[Map
         return {}
     for dead in (yield from read_runs(request.job, request.run)):
         if request.is_gone(dead.owner):
-            yield from charge(dead, request.job)
+            if request.crashed(dead.owner):
+                yield from charge(dead, request.job)
+            else:
+                yield from close_run(dead.id)
     charges = yield from read_charges(request.job)
     yield from open_run(request.run, request.job, plan.due, request.owner, now)
     if request.boot is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
@@ -130,6 +131,15 @@ class AsyncTransaction:
         cursor = await self.connection.execute(sql, parameters)
         returned_rows = cursor.description is not None
         self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=returned_rows)
+        return cursor
+
+    async def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
+        """Run a statement once for each row of parameters and give back the driver's cursor."""
+        self._tally.before(sql, self._handle.transaction_state())
+        cursor = self.connection.cursor()
+        cursor = await cursor if inspect.isawaitable(cursor) else cursor
+        await cursor.executemany(sql, rows)
+        self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=False)
         return cursor
 
     async def first_time(self, key: str, *, scope: str | None = None, payload: object = None) -> bool:

@@ -29,6 +29,7 @@ class RunContext:
     run: str
     owner: str
     is_gone: Callable[[str], bool | None]
+    crashed: Callable[[str], bool]
     sweep: Callable[[Collection[str]], None]
     stopping: Callable[[], bool]
     policy: RetryPolicy

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from random import Random
@@ -109,9 +110,7 @@ class Jobs:
         """
         found = self.get(job.name if isinstance(job, Job) else job)
         if found.asked.is_async:
-            import asyncio
-
-            return asyncio.run(self.arun(found, window=window, max_windows=max_windows, stopping=stopping))
+            return _run_async(self.arun(found, window=window, max_windows=max_windows, stopping=stopping))
         with self._moment.held(found.name) as holder:
             if holder is not None:
                 return self._locked_out(found.name, holder)
@@ -166,7 +165,8 @@ class Jobs:
         reading = None if boot is None else BootReading(self._clock.now_microseconds(), *boot)
         context = RunContext(
             job=job, engine=self._engine, clock=self._clock, events=self._events, run=secrets.token_hex(16),
-            owner=self._moment.owner(), is_gone=self._moment.is_gone, sweep=self._moment.sweep,
+            owner=self._moment.owner(), is_gone=self._moment.is_gone, crashed=self._moment.crashed,
+            sweep=self._moment.sweep,
             stopping=stopping or (lambda: False), policy=self._policy, budget=self._budget, random=self._random,
         )  # fmt: skip
         return JobRun(context, asked=asked, windows_max=windows_max, boot=reading).steps()
@@ -185,3 +185,12 @@ def _count_skip(job: str, now: int, holder: str) -> Steps[None]:
     yield Begin()
     yield from count_lock_skip(job, now, holder)
     yield Commit()
+
+
+def _run_async(run: Coroutine[Any, Any, list[Outcome]]) -> list[Outcome]:
+    import asyncio
+
+    # psycopg cannot work on the loop that Windows has by default.
+    factory = asyncio.SelectorEventLoop if sys.platform == "win32" else None
+    with asyncio.Runner(loop_factory=factory) as runner:
+        return runner.run(run)

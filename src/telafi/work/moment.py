@@ -14,8 +14,8 @@ from telafi.errors import LedgerError
 from telafi.instants import instant_text
 from telafi.ledger.port import Engine
 from telafi.lock.file import lock_path, open_lock
-from telafi.lock.machine import boot_id, host_name
-from telafi.lock.owner import Owner
+from telafi.lock.machine import boot_id, host_name, started
+from telafi.lock.owner import Owner, process_file
 from telafi.lock.place import default_place, place_beside, prepare
 from telafi.lock.port import Holder
 from telafi.lock.process import ProcessLock, is_gone, sweep
@@ -84,11 +84,23 @@ class Moment:
             return self._process.take().as_text()
 
     def is_gone(self, owner: str) -> bool | None:
-        """Say whether the process behind a ledger's row has ended; None where that cannot be known from here."""
+        """Say whether whoever stands behind a ledger's row has ended; None where that cannot be known from here."""
         try:
-            return is_gone(self.place, Owner.from_text(owner))
+            found = Owner.from_text(owner)
         except ValueError:
             return None
+        # Our process lives, but the run behind this name has ended and taken its file away.
+        return True if self._ended_here(found) else is_gone(self.place, found)
+
+    def crashed(self, owner: str) -> bool:
+        """Say whether one who is gone was killed; a run that ends takes its file away, ledger or no ledger."""
+        with suppress(ValueError):
+            return process_file(self.place, Owner.from_text(owner).name).exists()
+        return False
+
+    def _ended_here(self, owner: Owner) -> bool:
+        mine = owner.pid == os.getpid() and (owner.host, owner.boot) == (host_name(), boot_id())
+        return mine and owner.started == started(owner.pid) and not process_file(self.place, owner.name).exists()
 
     def sweep(self, owners: Collection[str]) -> None:
         """Remove what dead processes have left and the ledger names no more."""

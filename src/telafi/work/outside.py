@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from telafi.events import Processed, Skipped
+from telafi.events import Deferred, Processed, Skipped
 from telafi.ledger.port import Fault
 from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
 from telafi.ledger.watermarks import advance
 from telafi.ledger.windows import Claimed, finish_window
 from telafi.work.attempts import repeated, rolled_back
 from telafi.work.progress import Progress
-from telafi.work.settle import Again, Answer, failed, nothing_claimed, settle
+from telafi.work.settle import Again, Answer, failed, nothing_claimed, settle, told
 from telafi.work.unit import CLAIMS_MAX, Body, open_unit
 
 
@@ -30,7 +30,8 @@ def run_outside(progress: Progress, body: Body) -> Steps[Answer]:
     try:
         return (yield from repeated(lambda: _finish(progress), progress.context.attempts(progress.span)))
     except Exception as error:  # noqa: BLE001 - the row stays open: the next run resolves it by its policy
-        return (yield from settle(progress, error))
+        yield from rolled_back(error)
+        return Deferred(progress.claim.job, "retry", progress.span, error=told(error), out_of_reach=True)
 
 
 def _start(progress: Progress) -> Steps[Answer]:

@@ -87,6 +87,7 @@ def _hints(function: Callable[..., Any], label: str) -> dict[str, Any]:
 
 def _wanted(hint: Any, name: str, label: str, dialect: str, *, is_async: bool) -> str | None:
     hint = typing.get_origin(hint) or hint  # psycopg.Connection[Any] is a psycopg.Connection
+    hint = typing.get_origin(hint) or hint
     if not inspect.isclass(hint):
         return None
     ours = _OURS.get(_shown(hint))
@@ -94,15 +95,15 @@ def _wanted(hint: Any, name: str, label: str, dialect: str, *, is_async: bool) -
         wanted, needs_async = ours
         _same_colour(name, hint, label, needs_async=needs_async, is_async=is_async)
         return wanted
-    for ancestor in hint.__mro__:
-        found = _LENT.get(f"{ancestor.__module__}.{ancestor.__qualname__}")
-        if found is not None:
-            wanted, needs_async, needs_dialect = found
-            _same_colour(name, hint, label, needs_async=needs_async, is_async=is_async)
-            if needs_dialect not in ("any", dialect):
-                raise CannotGive(f"job {label}: {name} is a {_shown(hint)}, but the ledger is on {dialect}")
-            return wanted
-    return None
+    # The very class, not one below it: what is lent would lack whatever a subclass adds.
+    lent = _LENT.get(_shown(hint))
+    if lent is None:
+        return None
+    wanted, async_only, needs_dialect = lent
+    _same_colour(name, hint, label, needs_async=async_only, is_async=is_async)
+    if needs_dialect not in ("any", dialect):
+        raise CannotGive(f"job {label}: {name} is a {_shown(hint)}, but the ledger is on {dialect}")
+    return wanted
 
 
 def _same_colour(name: str, hint: type, label: str, *, needs_async: bool | None, is_async: bool) -> None:

@@ -37,6 +37,7 @@ class Progress:
         self.claimed: Claimed | None = None
         self.tally = _BLANK
         self.entered = False
+        self.claiming = False
         self.open = False
         self.committing = False
         self.unknown = False
@@ -57,13 +58,13 @@ class Progress:
     def restart(self) -> None:
         """Forget the attempt before: its transaction is gone, whatever became of it."""
         self.claimed = None
-        self.open = self.committing = self.split = self.lost = False
+        self.claiming = self.open = self.committing = self.split = self.lost = False
         self.failure = None
 
     def hold(self, claimed: Claimed, *, grouped: bool = False) -> None:
         """Note the claim; what was counted before it counts no more."""
         self.claimed = claimed
-        self.open = True
+        self.claiming, self.open = False, True
         self.tally = Tally(self._mark_scope, returning=self.context.engine.is_server, grouped=grouped)
 
     def enter(self) -> None:

@@ -76,6 +76,7 @@ class JobRun:
             job=context.job.name, schedule=context.job.schedule, since=options.since, grace=options.grace,
             max_age=options.max_age, windows_max=self._windows_max, asked=self._asked, run=context.run,
             owner=context.owner, read_now=context.read_now, is_gone=context.is_gone, boot=self._boot,
+            crashed=context.crashed,
         )  # fmt: skip
 
     def _do(self, answer: PlanAnswer) -> Steps[bool]:
@@ -147,7 +148,7 @@ class JobRun:
                 return False
 
     def _close(self, error: BaseException | None) -> Steps[None]:
-        """End the run's record; where that fails, the next run finds its owner gone and nothing to charge."""
+        """End the run's record; where that fails, the next run finds its owner gone, not crashed, and does it."""
         try:
             if error is not None:
                 yield from rolled_back(error)

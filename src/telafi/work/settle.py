@@ -89,7 +89,7 @@ def settle(progress: Progress, error: BaseException) -> Steps[Answer]:
         return Deferred(context.job.name, "outcome-pending", progress.span, error=text, out_of_reach=True)
     if fault in (Fault.LOST, Fault.TRANSIENT):
         return Deferred(context.job.name, "retry", progress.span, error=text, out_of_reach=True)
-    if fault is Fault.LOCK_WAIT and progress.claimed is None:
+    if fault is Fault.LOCK_WAIT and progress.claiming:
         if context.engine.is_server:
             return Skipped(context.job.name, "lock", progress.span)
         return Deferred(context.job.name, "retry", progress.span, error=text, out_of_reach=True)

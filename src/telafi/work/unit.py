@@ -108,6 +108,7 @@ def write_unit(progress: Progress, body: Body) -> Steps[Any]:
 def open_unit(progress: Progress) -> Steps[bool]:
     """Begin and claim; False where nothing was to be claimed, and nothing is open then."""
     progress.restart()
+    progress.claiming = True
     yield Begin(progress.context.job.options.isolation)
     claimed = yield from claim_window(progress.claim)
     if claimed is None:
