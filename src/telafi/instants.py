@@ -12,6 +12,7 @@ SECOND: Final = 1_000_000
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _UNITS: Final = {
+    "us": 1,
     "ms": 1_000,
     "s": SECOND,
     "m": 60 * SECOND,
@@ -19,7 +20,7 @@ _UNITS: Final = {
     "d": 86_400 * SECOND,
     "w": 604_800 * SECOND,
 }
-_DURATION: Final = re.compile(r"(\d+)\s*(ms|s|m|h|d|w)")
+_DURATION: Final = re.compile(r"(\d+)\s*(us|ms|s|m|h|d|w)")
 
 
 class Span(NamedTuple):
@@ -91,7 +92,7 @@ def duration_text(microseconds: int) -> str:
     '1h 30m'
     """
     parts = []
-    for unit in ("d", "h", "m", "s", "ms"):
+    for unit in ("d", "h", "m", "s", "ms", "us"):
         number, microseconds = divmod(microseconds, _UNITS[unit])
         if number:
             parts.append(f"{number}{unit}")

@@ -60,7 +60,8 @@ def serve(control: socket.socket) -> None:
             order, value = json.loads(message)
             answer = 0
             if order == "start":
-                answer = start(*value, descriptors[0], control)
+                name, arguments = value
+                answer = start(name, arguments, descriptors[0], control)
                 children.add(answer)
             elif order == "wait":
                 answer = os.waitstatus_to_exitcode(os.waitpid(value, 0)[1])

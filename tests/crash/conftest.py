@@ -1,5 +1,6 @@
 """Fixtures of the crash tests: a warm process that forks children, and a server that may be hurt."""
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -16,6 +17,14 @@ collect_ignore_glob = ["test_*.py"] if sys.platform == "win32" else []  # Window
 def warm() -> Iterator[Forks]:
     with forks() as process:
         yield process
+
+
+@pytest.fixture
+def seed() -> int:
+    """What chance is drawn from; `TELAFI_TEST_SEED` gives another."""
+    chosen = int(os.environ.get("TELAFI_TEST_SEED", "2013"))
+    sys.stdout.write(f"TELAFI_TEST_SEED={chosen}\n")  # shown where the test fails
+    return chosen
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from telafi import Telafi
+from telafi import Run, Telafi, Transaction, Window
 from telafi.events import Event, Outcome, Retried
 from telafi.plan.retry import RetryPolicy
 from tests.crash.scenes import HOUR, QUICK, SINCE, StandingClock, effects
@@ -46,6 +46,25 @@ class Hourly:
     def retries(self) -> list[str]:
         """Give the faults that were answered by another attempt."""
         return [event.fault for event in self.events if isinstance(event, Retried)]
+
+
+def styled(style: str, inside: Callable[[Window, Transaction], None]) -> Callable[..., None]:
+    """Give a body that does the same in the place that the style names."""
+
+    def end(run: Run) -> None:
+        with run.transaction() as tx:
+            inside(run.window, tx)
+
+    def function(run: Run) -> None:
+        run.write(lambda tx: inside(run.window, tx))
+
+    match style:
+        case "end":
+            return end
+        case "write":
+            return function
+        case _:
+            return inside
 
 
 def write(connection: Any, window: Any, url: str) -> None:

@@ -6,16 +6,16 @@ import resource
 import signal
 import socket
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import psycopg
 
-import telafi.ledger.handles.psycopg  # imported here, so that no child has to
+import telafi.ledger.handles.psycopg  # noqa: F401 - imported here, so that no child has to
 from telafi import Run, SystemClock, Telafi, Transaction, Window
 from telafi.events import Outcome
 from telafi.instants import instant_of
@@ -58,28 +58,60 @@ class StandingClock:
 
 
 class Fuse:
-    """Counts the requests to the database and kills this very process before the chosen one, counted from 0."""
+    """Counts the requests to the database, from 0, and does something to this very process before the chosen one."""
 
-    def __init__(self, blow_before: int | None = None, blow_in_commit: int | None = None) -> None:
+    def __init__(
+        self,
+        blow_before: int | None = None,
+        blow_in_commit: int | None = None,
+        *,
+        interrupt_before: int | None = None,
+        cut_before: int | None = None,
+        cut_from: int | None = None,
+    ) -> None:
+        """Kill it, or interrupt it as Ctrl-C does; or let the server end its connection, once or from then on."""
         self.requests = 0
         self.commits = 0
-        self._blow_before = blow_before
-        self._blow_in_commit = blow_in_commit
+        self.handle: Any = None
+        self._blow_before, self._blow_in_commit = blow_before, blow_in_commit
+        self._interrupt_before = interrupt_before
+        self._cut_before, self._cut_from = cut_before, cut_from
+
+    @property
+    def blown(self) -> bool:
+        """Whether the chosen request was reached."""
+        chosen = [self._blow_before, self._interrupt_before, self._cut_before, self._cut_from]
+        return any(number is not None and number < self.requests for number in chosen)
 
     def tick(self) -> None:
-        if self.requests == self._blow_before:
-            os.kill(os.getpid(), signal.SIGKILL)
+        number = self.requests
         self.requests += 1
+        if number == self._blow_before:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if number == self._interrupt_before:
+            signal.raise_signal(signal.SIGINT)
+        if number == self._cut_before or (self._cut_from is not None and number >= self._cut_from):
+            self._end_connection()
 
-    def commit(self, handle: Handle) -> None:
+    def commit(self) -> None:
         """Die with COMMIT sent and its answer not read: only a server can be asked in such a way."""
         if self.commits == self._blow_in_commit:
-            connection: Any = handle.connection  # type: ignore[attr-defined]
+            connection = self.handle.connection
             connection.pgconn.send_query(b"COMMIT")
             while connection.pgconn.flush():
                 pass
             os.kill(os.getpid(), signal.SIGKILL)
         self.commits += 1
+
+    def _end_connection(self) -> None:
+        connection = self.handle.connection
+        if connection.closed:
+            return
+        info = connection.info
+        pid, where = info.backend_pid, {"host": info.host, "port": info.port, "user": info.user}
+        with psycopg.connect(dbname=info.dbname, autocommit=True, **where) as admin:
+            # Waits for its end: five seconds at most.
+            admin.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
 
 
 class FusedHandle:
@@ -88,6 +120,7 @@ class FusedHandle:
     def __init__(self, handle: Handle, fuse: Fuse) -> None:
         self._handle = handle
         self._fuse = fuse
+        fuse.handle = handle
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._handle, name)
@@ -106,7 +139,7 @@ class FusedHandle:
 
     def commit(self) -> None:
         self._fuse.tick()
-        self._fuse.commit(self._handle)
+        self._fuse.commit()
         self._handle.commit()
 
     def rollback(self) -> None:
@@ -157,6 +190,7 @@ class Scene:
         fuse: Fuse | None = None,
         locked: bool = True,
         lock_timeout: float = 5.0,
+        attempts: int = 50,
         first: str | None = None,
         pause: bool = False,
         cut: bool = False,
@@ -172,7 +206,12 @@ class Scene:
         self._talk, self._first, self._pause, self._cut = talk, first, pause, cut
         clock = StandingClock(now)
         self.app = Telafi(
-            url, place=Path(place), locked=locked, retry=QUICK, clock=clock, lock_timeout_seconds=lock_timeout
+            url,
+            place=Path(place),
+            locked=locked,
+            retry=replace(QUICK, attempts=attempts),
+            clock=clock,
+            lock_timeout_seconds=lock_timeout,
         )
         fuse_connections(self.app, self.fuse)
         self.app.subscribe(lambda event: talk.tell(type(event).__name__))
@@ -220,7 +259,7 @@ class Scene:
             connection.shutdown(socket.SHUT_RDWR)
 
 
-def shown(outcomes: list[Outcome]) -> list[dict[str, Any]]:
+def shown(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return [{"outcome": type(outcome).__name__, **plain(outcome)} for outcome in outcomes]
 
 
@@ -231,16 +270,15 @@ def plain(outcome: Outcome) -> dict[str, Any]:
 def run(
     talk: Talk,
     *given: Any,
-    blow_before: int | None = None,
-    blow_in_commit: int | None = None,
+    trouble: dict[str, int] | None = None,
     window: str | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Run the job once; tells how many requests a run that was not killed has made."""
-    fuse = Fuse(blow_before, blow_in_commit)
+    """Run the job once; tells how many requests it has made."""
+    fuse = Fuse(**(trouble or {}))
     scene = Scene(talk, *given, fuse=fuse, **more)
     outcomes = scene.app.jobs.run("hourly", window=window)
-    counts = {"requests": fuse.requests, "commits": fuse.commits, "bodies": scene.bodies}
+    counts = {"requests": fuse.requests, "commits": fuse.commits, "bodies": scene.bodies, "blown": fuse.blown}
     return {"outcomes": shown(outcomes), **counts}
 
 

@@ -24,6 +24,11 @@ class State(NamedTuple):
     runs: list[Any]
     watermark: int | None
 
+    @property
+    def finished(self) -> int:
+        """Count what is done, each window in a range too."""
+        return sum(state == "done" for state in self.windows.values()) + sum(count for _, _, count in self.ranges)
+
     def done(self) -> list[Span]:
         """Give what is done, ranges as one."""
         windows = [Span(*bounds) for bounds, state in self.windows.items() if state == "done"]

@@ -1,19 +1,19 @@
 """The connection is lost, the server restarts, refuses, or is read-only: repeated whole, put off, or said in a line."""
 
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from telafi import Deferred, Failed, LedgerError, Run, Telafi, Transaction, Window
+from telafi import Deferred, Failed, LedgerError, Transaction, Window
 from telafi.events import Event, Processed, Retried
-from tests.crash.hourly import Hourly, write
-from tests.crash.scenes import HOUR, SINCE, connect
+from tests.crash.hourly import Hourly, styled, write
+from tests.crash.scenes import SINCE, connect
 from tests.crash.servers import gone, set_to
-from tests.crash.state import check, execute, prepare, query, read
+from tests.crash.state import check, execute, prepare, read
 from tests.crash.test_points import hours
 from tests.postgresql_server import PostgresqlServer, PrivateServer
 
@@ -38,14 +38,7 @@ def bodies(style: str, url: str, meddle: Meddle) -> Callable[..., None]:
             meddle(tx)
         tx.execute("UPDATE totals SET total = total + %s", (len(window.key),))
 
-    def end(run: Run) -> None:
-        with run.transaction() as tx:
-            inside(run.window, tx)
-
-    def function(run: Run) -> None:
-        run.write(lambda tx: inside(run.window, tx))
-
-    return {"inside": inside, "end": end, "write": function}[style]
+    return styled(style, inside)
 
 
 @pytest.mark.parametrize("style", ["inside", "end", "write"])
@@ -184,23 +177,14 @@ def test_a_swallowed_error_is_no_success(own_url: str, tmp_path: Path, style: st
     """B09: PostgreSQL answers COMMIT with ROLLBACK and no error: failed, and nothing is there."""
 
     def meddle(tx: Transaction) -> None:
-        try:
+        with suppress(Exception):
             tx.execute("SELECT 1 / 0")
-        except Exception:  # noqa: BLE001, S110 - this is the very mistake
-            pass
 
     def inside(window: Window, tx: Transaction) -> None:
         write(tx, window, own_url)
         meddle(tx)
 
-    def end(run: Run) -> None:
-        with run.transaction() as tx:
-            inside(run.window, tx)
-
-    def function(run: Run) -> None:
-        run.write(lambda tx: inside(run.window, tx))
-
-    body = {"inside": inside, "group": inside, "end": end, "write": function}[style]
+    body = styled(style, inside)
     [outcome] = Hourly(own_url, tmp_path, body, windows=2, group=2 if style == "group" else 1).run()
     assert isinstance(outcome, Failed)
     assert outcome.reason == "TransactionAborted"

@@ -12,7 +12,7 @@ from telafi import Deferred, Failed, LedgerError, Processed, Run, Skipped, Trans
 from telafi.events import Event, Planned
 from telafi.plan.retry import Backoff, RetryPolicy
 from tests.crash.forks import Forks
-from tests.crash.hourly import Hourly, write
+from tests.crash.hourly import Hourly, styled, write
 from tests.crash.scenes import HOUR, QUICK, SINCE, connect
 from tests.crash.servers import backend
 from tests.crash.state import check, execute, prepare, query, read
@@ -63,7 +63,7 @@ def together(*works: Callable[[], Any]) -> list[Any]:
 
 
 def test_serialization_storm(url: str, tmp_path: Path) -> None:
-    """C01: jobs that all read and write one row at SERIALIZABLE: each is repeated until it commits, the sum is exact."""
+    """C01: jobs that all read and write one row at SERIALIZABLE: repeated until they commit, the sum is exact."""
     jobs, windows = 4, 6
     execute(url, "CREATE TABLE counter AS SELECT 0 AS number")
 
@@ -122,15 +122,7 @@ def test_a_conflict_that_never_ends(url: str, tmp_path: Path, style: str, retry:
         execute(url, "UPDATE contested SET number = number + 1")
         tx.execute("UPDATE contested SET number = number + 10")
 
-    def end(run: Run) -> None:
-        with run.transaction() as tx:
-            inside(run.window, tx)
-
-    def function(run: Run) -> None:
-        run.write(lambda tx: inside(run.window, tx))
-
-    body = {"inside": inside, "end": end, "write": function}[style]
-    hourly = Hourly(url, tmp_path, body, retry=retry, isolation="repeatable read")
+    hourly = Hourly(url, tmp_path, styled(style, inside), retry=retry, isolation="repeatable read")
     [outcome] = hourly.run()
     assert isinstance(outcome, Failed)
     assert (outcome.reason, outcome.attempt) == ("SerializationFailure", 1)
@@ -264,17 +256,10 @@ def test_another_writer_holds_the_file(sqlite_url: str, tmp_path: Path, style: s
         def inside(window: Window, tx: Transaction) -> None:
             write(tx, window, sqlite_url)
 
-        def end(run: Run) -> None:
-            with run.transaction() as tx:
-                inside(run.window, tx)
-
-        def function(run: Run) -> None:
-            run.write(lambda tx: inside(run.window, tx))
-
         def outside(window: Window) -> None:
             pass
 
-        body = {"inside": inside, "end": end, "write": function, "outside": outside}[style]
+        body = outside if style == "outside" else styled(style, inside)
         hourly = Hourly(sqlite_url, tmp_path, body, windows=2, lock_timeout=0.05, heard=heard)
         [outcome] = hourly.run()
         assert isinstance(outcome, Deferred), outcome
@@ -295,7 +280,7 @@ def test_another_writer_holds_the_file_after_an_outside_body(sqlite_url: str, tm
             writer = stack.enter_context(closing(connect(sqlite_url)))
             writer.execute("BEGIN IMMEDIATE")
 
-        given = {"windows": 2, "lock_timeout": 0.05, "if_in_doubt": "hold"}
+        given: dict[str, Any] = {"windows": 2, "lock_timeout": 0.05, "if_in_doubt": "hold"}
         [outcome] = Hourly(sqlite_url, tmp_path, body, retry=ONCE, **given).run()
         assert isinstance(outcome, Deferred), outcome
         assert (outcome.reason, outcome.out_of_reach) == ("retry", True)

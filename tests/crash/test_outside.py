@@ -16,9 +16,9 @@ def test_rerun_is_at_least_once(ledger_url: str, tmp_path: Path, warm: Forks) ->
     fresh = Fresh(ledger_url, tmp_path)
     for point in range(POINTS_MAX):
         with fresh.again() as (url, place):
-            first = warm.run(RUN, url=url, place=place, style="outside", now=CLOSED, blow_before=point)
+            first = warm.run(RUN, url=url, place=place, style="outside", now=CLOSED, trouble={"blow_before": point})
             between = read(url)
-            done = len(between.done())
+            done = between.finished
             assert 0 <= len(set(between.effects)) - done <= 1
             assert "in-doubt" not in between.windows.values()
             clean = warm.run(RUN, url=url, place=place, style="outside", now=CLOSED + HOUR)
@@ -36,7 +36,7 @@ def test_hold_never_repeats_by_itself(ledger_url: str, tmp_path: Path, warm: For
     for point in range(POINTS_MAX):
         with fresh.again() as (url, place):
             given = {"url": url, "place": place, "style": "outside", "job": {"if_in_doubt": "hold"}}
-            first = warm.run(RUN, now=CLOSED, blow_before=point, **given)
+            first = warm.run(RUN, now=CLOSED, trouble={"blow_before": point}, **given)
             between = read(url)
             started = [bounds for bounds, state in between.windows.items() if state == "open"]
             clean = warm.run(RUN, now=CLOSED + HOUR, **given)
@@ -50,7 +50,7 @@ def test_hold_never_repeats_by_itself(ledger_url: str, tmp_path: Path, warm: For
                 assert after.windows[started[0]] == "in-doubt"
                 assert after.watermark == started[0][0]
             else:
-                assert outcomes(clean) == ["Processed"] * (WINDOWS + 1 - len(between.done())), point
+                assert outcomes(clean) == ["Processed"] * (WINDOWS + 1 - between.finished), point
                 check(read(url), hours(WINDOWS + 1))
             if not first.killed:
                 assert doubts > 3 * WINDOWS

@@ -1,13 +1,12 @@
 """The ledger's tables: killed anywhere while they are made, or made by two at once, they are whole or not there."""
 
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from telafi import Telafi
 from tests.crash.forks import Forks
-from tests.crash.scenes import HOUR, SINCE, connect
+from tests.crash.scenes import SINCE
 from tests.crash.state import execute, query, table
 from tests.crash.test_points import outcomes
 
@@ -51,7 +50,7 @@ def test_first_use_killed_before_every_statement(tmp_path: Path, warm: Forks) ->
     given = {"url": url, "place": place, "style": "inside", "now": SINCE}
     for point in range(POINTS_MAX):
         forget(url)
-        first = warm.run("tests.crash.scenes:run", blow_before=point, **given)
+        first = warm.run("tests.crash.scenes:run", trouble={"blow_before": point}, **given)
         assert outcomes(warm.run("tests.crash.scenes:run", **given)) == ["Idle"]
         assert len(versions(url)) == Telafi(url).ledger.status().wanted
         if not first.killed:
@@ -84,5 +83,4 @@ def test_a_migration_that_fails_leaves_nothing(ledger_url: str) -> None:
         Telafi(ledger_url).ledger.upgrade()
     assert Telafi(ledger_url).ledger.status().found == 0
     execute(ledger_url, f"DROP TABLE {in_the_way}")
-    with closing(connect(ledger_url)):
-        assert len(Telafi(ledger_url).ledger.upgrade()) == Telafi(ledger_url).ledger.status().wanted
+    assert len(Telafi(ledger_url).ledger.upgrade()) == Telafi(ledger_url).ledger.status().wanted

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from telafi import Telafi
+from telafi.instants import instant_text
 from tests.crash.forks import Child, Forks
 from tests.crash.scenes import connect
 from tests.crash.state import table
@@ -94,8 +95,6 @@ class Result:
 
 
 def iso(instant: int) -> str:
-    from telafi.instants import instant_text
-
     return instant_text(instant)
 
 

@@ -83,14 +83,21 @@ def finished(outcomes: list[Outcome]) -> bool:
     )
 
 
+def expected(outcome: Outcome) -> bool:
+    """What a race may end a window or a run with."""
+    match outcome:
+        case Processed() | Skipped() | Idle() | Deferred(reason="cap"):
+            return True
+        case _:
+            return False
+
+
 def run_until_idle(talk: Talk, **given: Any) -> dict[str, Any]:
     """Run until nothing is due; tells every body and every success, and how it ended."""
     app = application(talk, **given)
     while True:
         outcomes = app.jobs.run("departures")
-        bad = [outcome for outcome in outcomes if not isinstance(outcome, Processed | Skipped | Idle | Deferred)]
-        bad += [outcome for outcome in outcomes if isinstance(outcome, Deferred) and outcome.reason != "cap"]
-        if bad:
+        if bad := [outcome for outcome in outcomes if not expected(outcome)]:
             talk.tell("bad", shown(bad))
         if finished(outcomes):
             return {"outcomes": shown(outcomes)}

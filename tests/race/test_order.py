@@ -69,7 +69,7 @@ def test_two_grids_at_once(track: Track, warm: Forks, seed: int, grids: tuple[st
                 blow_before=random.randrange(250),
                 crash_attempts=1_000,
                 **track.given(),
-            )  # fmt: skip
+            )
             for every in grids
         ]
         for runner in runners:

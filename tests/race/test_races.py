@@ -14,15 +14,22 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 
 @pytest.mark.parametrize(
-    ("locked", "groups"),
-    [(True, (1, 1)), (False, (1, 1)), (False, (1, 20)), (False, (1, 20, 7))],
+    ("lock", "groups"),
+    [("locked", (1, 1)), ("unlocked", (1, 1)), ("unlocked", (1, 20)), ("unlocked", (1, 20, 7))],
     ids=["locked", "unlocked", "unlocked-mixed", "unlocked-three"],
 )
 def test_every_hour_once(
-    ledger_url: str, tmp_path: Path, warm: Forks, seed: int, locked: bool, groups: tuple[int, ...]
+    ledger_url: str, tmp_path: Path, warm: Forks, seed: int, lock: str, groups: tuple[int, ...]
 ) -> None:
     result, contest = race(
-        warm, ledger_url, tmp_path, read(MONTH, MONTH_HOURS), seed=seed, kills=KILLS, locked=locked, groups=groups
+        warm,
+        ledger_url,
+        tmp_path,
+        read(MONTH, MONTH_HOURS),
+        seed=seed,
+        kills=KILLS,
+        locked=lock == "locked",
+        groups=groups,
     )
     assert contest.kills >= KILLS - len(groups)
     assert result.runners > KILLS / 4

@@ -197,7 +197,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "on_error='ignore'": {"on_error": "ignore"},
     "if_in_doubt='retry'": {"if_in_doubt": "retry"},
     "longer than grace": {"grace": "2h", "max_age": "1h"},
-    "max_age= must be": {"grace": timedelta(seconds=-1)},
+    "grace= must not be negative": {"grace": timedelta(seconds=-1)},
     "grace='soon'": {"grace": "soon"},
     "max_age='old'": {"max_age": "old"},
     "late_after='x'": {"late_after": "x"},
@@ -215,3 +215,22 @@ def test_a_limit_that_cannot_be_is_refused(app: Telafi, message: str, options: d
 def test_late_after_is_three_steps_unless_told(app: Telafi) -> None:
     assert app.job(every="5m")(plain).options.late_after == 900 * SECOND
     assert app.job(every="5m", name="b", late_after="1m")(plain).options.late_after == 60 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("must_have_effect", 0, "at least 1"),
+        ("remember", timedelta(days=-1), "must not be negative"),
+        ("late_after", timedelta(seconds=-1), "must not be negative"),
+        ("group_ms", -1, "must not be negative"),
+    ],
+)
+def test_a_limit_below_its_least_value_is_refused(app: Telafi, option: str, value: Any, reason: str) -> None:
+    with pytest.raises(WrongUse, match=reason):
+        app.job(every="1h", **{option: value})(plain)
+
+
+def test_a_step_of_any_length_is_told_whole(app: Telafi) -> None:
+    job = app.job(every=timedelta(seconds=1, microseconds=500))(plain)
+    assert job.schedule.text == "every 1s 500us"

@@ -226,12 +226,14 @@ class Stage:
 
     def until_somebody_waits(self, sessions: int = 1) -> None:
         """Look until that many sessions of the server wait for another's lock."""
-        for _ in range(20_000):
-            waiting = self.execute(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-            )
-            if waiting[0][0] >= sessions:
-                return
+        waiting = (
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            for _ in range(20_000):
+                found = connection.execute(waiting).fetchone()
+                if found and found[0] >= sessions:
+                    return
         raise AssertionError("nobody waits")
 
     def execute(self, text: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

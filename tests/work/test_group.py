@@ -157,6 +157,23 @@ def test_transaction_control_in_a_group_is_no_success_and_nothing_is_doubled(
         assert told[-1].startswith("IN-DOUBT")
 
 
+def test_what_a_member_wrote_outside_of_its_transaction_is_not_written_again(postgresql_stage: Stage) -> None:
+    stage = postgresql_stage
+    stage.set("13:00")
+    calls: list[int] = []
+
+    def body(window: Window, tx: Transaction) -> None:
+        calls.append(window.start.hour)
+        if window.start.hour == 11:
+            tx.connection.execute("ROLLBACK")
+            tx.connection.execute("INSERT INTO effects VALUES ('alone', 1)")
+
+    stage.hourly(body, group=10)
+    assert stage.run() == ["PROCESSED 10:00-11:00 catch-up", "IN-DOUBT 11:00-12:00 transaction-control"]
+    assert calls == [10, 11, 10], "the members before it run again, it does not"
+    assert stage.effects() == ["10:00", "alone"]
+
+
 def test_members_beyond_the_groups_time_are_done_in_the_next(stage: Stage) -> None:
     stage.set("14:00")
 

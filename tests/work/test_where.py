@@ -311,7 +311,7 @@ def test_outside_while_its_owner_lives_it_is_left_alone(stage: Stage) -> None:
     assert told == ["SKIPPED 11:00-12:00 lock"]
 
 
-def test_outside_a_zombie_whose_window_was_taken_over_writes_nothing(stage: Stage, monkeypatch: Any) -> None:
+def test_T2_16_outside_a_zombie_whose_window_was_taken_over_writes_nothing(stage: Stage, monkeypatch: Any) -> None:
     other = stage.another(locked=False)
     # The other copy thinks, wrongly, that the first one is gone.
     monkeypatch.setattr(other.jobs._moment, "is_gone", lambda _: True)

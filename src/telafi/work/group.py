@@ -72,8 +72,11 @@ def _call(body: Body) -> Steps[None]:
 def _undone(members: Sequence[Progress], running: Progress | None, error: BaseException) -> Steps[None]:
     """Roll back; where the code of a member has ended the transaction itself, say so in its row."""
     context = members[0].context
-    if not context.engine.is_server or context.engine.classify(error) is Fault.LOST:
+    lost = context.engine.classify(error) is Fault.LOST
+    if lost or not context.engine.is_server:
         # A connection that is lost here is replaced by the first member that runs alone.
+        for member in members:
+            member.unknown = lost and member.committing
         yield from rolled_back(error)
         return
     guilty = running if running is not None and (yield from ended_by_user(running)) else None
@@ -99,6 +102,8 @@ def _close(done: Sequence[Progress], claimed: Claimed) -> Steps[None]:
         raise TransactionControl
     for chain in _chains([member.span for member in done]):
         yield from advance(claims[0].job, chain)
+    for member in done:
+        member.committing = True
     yield Commit()
 
 

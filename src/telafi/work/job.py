@@ -96,10 +96,15 @@ def _check(name: str, options: Options, asked: Asked) -> None:
         raise WrongUse(f"{name!r} is no name for a job: start it with a letter, on one line")
     at_least_one = {"max_windows": options.windows_max, "attempts": options.attempts, "group": options.group}
     at_least_one["crash_attempts"] = options.crash_attempts
+    at_least_one["must_have_effect"] = 1 if options.must_have_effect is None else options.must_have_effect
     for label, number in at_least_one.items():
         if number < 1:
             raise WrongUse(f"job {name}: {label}={number} must be at least 1")
-    if options.grace < 0 or (options.max_age is not None and options.max_age < options.grace):
+    not_negative = {"grace": options.grace, "remember": options.remember, "late_after": options.late_after}
+    for label, number in {**not_negative, "group_ms": options.group_ms}.items():
+        if number < 0:
+            raise WrongUse(f"job {name}: {label}= must not be negative")
+    if options.max_age is not None and options.max_age < options.grace:
         raise WrongUse(f"job {name}: max_age= must be longer than grace=, or no window would ever be due")
     if options.on_error not in ("stop", "park"):
         raise WrongUse(f"job {name}: on_error={options.on_error!r} must be 'stop' or 'park'")

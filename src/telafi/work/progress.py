@@ -55,6 +55,12 @@ class Progress:
             self._attempts = self.context.attempts(self.claim.span, began=self.began)
         return self._attempts
 
+    def alone(self) -> Progress:
+        """Give a member of a group that did not commit as a unit of its own; its claim tells if it did after all."""
+        unit = Progress(self.context, self.span, self.kind)
+        unit.claim, unit.unknown = self.claim, self.unknown
+        return unit
+
     def restart(self) -> None:
         """Forget the attempt before: its transaction is gone, whatever became of it."""
         self.claimed = None

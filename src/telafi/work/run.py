@@ -35,6 +35,7 @@ class JobRun:
         self._windows_max = windows_max
         self._boot = boot
         self._outcomes: list[Outcome] = []
+        self._members: dict[Span, Progress] = {}
 
     def steps(self) -> Steps[list[Outcome]]:
         """Run what is due, or the one window that was asked for; every outcome is told as it happens."""
@@ -104,6 +105,7 @@ class JobRun:
     def _do_group(self, spans: Sequence[Span], answer: PlanAnswer) -> Steps[int]:
         members = [Progress(self._context, span, self._kind(span, answer)) for span in spans]
         processed = yield from run_group(members, body_of)
+        self._members = {} if processed else {member.span: member for member in members}
         for outcome in processed:
             self._tell(outcome)
         return len(processed)
@@ -114,7 +116,8 @@ class JobRun:
         held = yield from held_back(self._context, span, answer, by_name=by_name)
         if held is not None:
             return held
-        progress = Progress(self._context, span, self._kind(span, answer))
+        member = self._members.pop(span, None)
+        progress = member.alone() if member is not None else Progress(self._context, span, self._kind(span, answer))
         ended = yield from _RUNNERS[self._context.job.asked.where](progress, body_of(progress))
         return None if isinstance(ended, Again) else ended
 

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Any, Literal, TypeAlias
 
 from telafi.errors import TransactionAborted, TransactionControl
-from telafi.events import Deferred, Failed, InDoubt, Outcome, Skipped
+from telafi.events import Deferred, Failed, InDoubt, Outcome, Skipped, Warned
 from telafi.ledger.port import Fault
 from telafi.ledger.rows import WindowRow
 from telafi.ledger.runs import read_owner
@@ -100,7 +100,8 @@ def failed(progress: Progress, error: BaseException, fault: Fault) -> Steps[Outc
     """Record a failure in a second, own transaction; parked once the attempts are spent and the job says so."""
     context, options = progress.context, progress.context.job.options
     error = _plain(error, fault)
-    attempt, parked = None, False
+    attempt: int | None = None
+    parked = False
     try:
         attempt, parked = yield from repeated(lambda: _record(progress, error), context.attempts(progress.span))
     except _Split:
@@ -159,7 +160,7 @@ def told(error: BaseException) -> str:
     return "; ".join([str(error) or type(error).__name__, *notes])
 
 
-def _record(progress: Progress, error: BaseException) -> Steps[tuple[int, bool]]:
+def _record(progress: Progress, error: BaseException) -> Steps[tuple[int | None, bool]]:
     options = progress.context.job.options
     yield Begin()
     row = yield from read_window(progress.claim.job, progress.span)
@@ -168,13 +169,18 @@ def _record(progress: Progress, error: BaseException) -> Steps[tuple[int, bool]]
     attempt = 1 + (row.attempts if row is not None else 0)
     parked = options.on_error == "park" and attempt >= options.attempts
     state = PARKED if parked else PLANNED
-    yield from record_failure(progress.claim, state=state, reason=type(error).__name__, error=told(error))
+    recorded = yield from record_failure(progress.claim, state=state, reason=type(error).__name__, error=told(error))
     yield Commit()
-    return attempt, parked
+    # Another copy may have finished the window meanwhile: then this failure counts for nothing.
+    return (attempt, parked) if recorded else (None, False)
 
 
 def _in_doubt(progress: Progress, claim: Claim, reason: Doubt) -> Steps[InDoubt]:
-    yield from repeated(lambda: _doubt(claim, reason), progress.context.attempts(progress.span))
+    try:
+        yield from repeated(lambda: _doubt(claim, reason), progress.context.attempts(progress.span))
+    except Exception as failure:  # noqa: BLE001 - the doubt stands, whether or not it can be written down now
+        text = f"window {progress.span.text} is in doubt, which could not be recorded: {failure}"
+        progress.context.emit(Warned(progress.context.job.name, text))
     return InDoubt(progress.context.job.name, progress.span, reason)
 
 

@@ -45,8 +45,6 @@ def run_end(progress: Progress, body: Body) -> Steps[Answer]:
             answer = yield from _attempt_end(progress, body)
         except GeneratorExit:
             raise
-        except AlreadyDone:
-            answer = yield from nothing_claimed(progress)
         except BaseException as error:
             if progress.done:
                 if not isinstance(error, Exception | SystemExit):
@@ -68,7 +66,10 @@ def _attempt_end(progress: Progress, body: Body) -> Steps[Answer]:
         yield Rollback()
         progress.unknown = False
     progress.restart()
-    yield Call(body)
+    try:
+        yield Call(body)
+    except AlreadyDone:
+        return (yield from nothing_claimed(progress))
     if progress.failure is not None:
         raise progress.failure
     if progress.lost:
