@@ -3,6 +3,7 @@
 import os
 import pwd
 import resource
+import select
 import signal
 import socket
 import sqlite3
@@ -110,8 +111,8 @@ class Fuse:
         info = connection.info
         pid, where = info.backend_pid, {"host": info.host, "port": info.port, "user": info.user}
         with psycopg.connect(dbname=info.dbname, autocommit=True, **where) as admin:
-            # Waits for its end: five seconds at most.
-            admin.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+            admin.execute("SELECT pg_terminate_backend(%s)", [pid])
+            select.select([connection.pgconn.socket], [], [], 20)  # its last words have come
 
 
 class FusedHandle:

@@ -2,7 +2,7 @@
 
 import selectors
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,18 +101,22 @@ def iso(instant: int) -> str:
 class Race:
     """The runners and their killer; a kill falls some events after a start, or before a request chosen beforehand."""
 
-    def __init__(self, forks: Forks, track: Track, random: Random, *, locked: bool, groups: Sequence[int]) -> None:
+    def __init__(
+        self, forks: Forks, track: Track, random: Random, *, locked: bool, groups: Sequence[int], **given: Any
+    ) -> None:
         self._forks, self._track, self._random = forks, track, random
-        self._locked, self._groups = locked, groups
+        self._groups = groups
+        self._given = {"locked": locked, "crash_attempts": 1_000, **given}
         self._selector = selectors.DefaultSelector()
         self._left: dict[Child, int] = {}
         self._slots: dict[Child, int] = {}
         self._waiting: list[int] = []
         self.kills = 0
+        self.done = 0
         self.bad: list[Any] = []
 
-    def run(self, kills: int) -> None:
-        """Let them run to their end, with that many of them killed on the way."""
+    def run(self, kills: int, meddle: Callable[[int], None] = lambda _: None) -> None:
+        """Let them run to their end, so many of them killed on the way; `meddle` hears how many windows are done."""
         for slot in range(len(self._groups)):
             self._start(slot, kills)
         while self._left:
@@ -120,14 +124,14 @@ class Race:
                 child = key.fileobj
                 assert isinstance(child, Child)
                 self._hear(child, kills)
+                meddle(self.done)
 
     def _start(self, slot: int, kills: int) -> None:
         by_request = self.kills < kills and self._random.random() < 0.5
         given = self._track.given(
-            locked=self._locked,
             group=self._groups[slot],
-            crash_attempts=1_000,
             blow_before=self._random.randrange(REQUESTS_MAX) if by_request else None,
+            **self._given,
         )
         child = self._forks.start("tests.race.runner:run_until_idle", **given)
         self._left[child] = self._random.randrange(1, EVENTS_MAX)
@@ -141,6 +145,7 @@ class Race:
             return
         if heard[0] in ("bad", "raised"):
             self.bad.append(heard[1])
+        self.done += heard[0] == "done"
         self._left[child] -= 1
         if self._left[child] == 0 and self.kills < kills:
             child.kill()

@@ -2,14 +2,15 @@
 
 import os
 import signal
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from telafi import Idle, Telafi, Transaction, Window
+from telafi import Idle, LedgerError, Telafi, Transaction, Window
 from telafi.events import Deferred, Event, Outcome, Processed, Skipped
 from telafi.instants import instant_of
 from tests.crash.child import Talk
-from tests.crash.scenes import QUICK, Fuse, StandingClock, fuse_connections, shown
+from tests.crash.scenes import QUICK, Fuse, StandingClock, connect, fuse_connections, shown
 
 COUNT = {
     "sqlite": """
@@ -57,9 +58,12 @@ def application(
         tx.execute(ADD[dialect], bounds)
 
     def count_outside(window: Window) -> None:
-        talk.tell("body", instant_of(window.start))
-        if instant_of(window.start) == poison:
+        start = instant_of(window.start)
+        talk.tell("body", start)
+        if start == poison:
             os.kill(os.getpid(), signal.SIGKILL)
+        with closing(connect(url)) as own:
+            own.execute(COUNT[dialect], {"start": start, "end": instant_of(window.end), "runner": os.getpid()})
 
     app.job(**{"name": "departures", "every": "1h", "max_windows": 50, **job})(
         count if style == "inside" else count_outside
@@ -83,21 +87,33 @@ def finished(outcomes: list[Outcome]) -> bool:
     )
 
 
-def expected(outcome: Outcome) -> bool:
+def expected(outcome: Outcome, *, restarts: bool) -> bool:
     """What a race may end a window or a run with."""
     match outcome:
         case Processed() | Skipped() | Idle() | Deferred(reason="cap"):
             return True
+        case Deferred():
+            return restarts and outcome.out_of_reach
         case _:
             return False
 
 
-def run_until_idle(talk: Talk, **given: Any) -> dict[str, Any]:
-    """Run until nothing is due; tells every body and every success, and how it ended."""
+def run_until_idle(talk: Talk, *, restarts: bool = False, **given: Any) -> dict[str, Any]:
+    """Run until nothing is due; tells every body and every success, and how it ended.
+
+    Where the server restarts meanwhile, a run may find it away.
+    """
     app = application(talk, **given)
     while True:
-        outcomes = app.jobs.run("departures")
-        if bad := [outcome for outcome in outcomes if not expected(outcome)]:
+        try:
+            outcomes = app.jobs.run("departures")
+        except LedgerError as error:
+            if not restarts:
+                raise
+            talk.tell("away", str(error))
+            app.clock.sleep(0.02)
+            continue
+        if bad := [outcome for outcome in outcomes if not expected(outcome, restarts=restarts)]:
             talk.tell("bad", shown(bad))
         if finished(outcomes):
             return {"outcomes": shown(outcomes)}

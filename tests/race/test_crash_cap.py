@@ -83,8 +83,9 @@ def test_asked_for_by_name_it_is_tried_and_counted_anew(track: Track, warm: Fork
     assert charges(track) == []
 
 
-def test_in_a_group_the_innocent_go_on(track: Track, warm: Forks) -> None:
-    given = track.given(poison=POISON, group=5, on_error="park")
+@pytest.mark.parametrize("crash_attempts", [1, 2, 3])
+def test_in_a_group_the_innocent_go_on(track: Track, warm: Forks, crash_attempts: int) -> None:
+    given = track.given(poison=POISON, group=5, on_error="park", crash_attempts=crash_attempts)
     deaths = 0
     while (end := warm.run(ONCE, **given)).killed:
         deaths += 1

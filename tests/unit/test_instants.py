@@ -105,8 +105,16 @@ def window() -> Window:
 
 
 def test_a_windows_bounds_in_each_style() -> None:
-    assert window().params() == {"start": "2026-09-04T10:00:00Z", "end": "2026-09-04T11:00:00.500000Z"}
+    assert window().params() == {"start": "2026-09-04T10:00:00", "end": "2026-09-04T11:00:00.500000"}
     assert window().params("iso-space") == {"start": "2026-09-04 10:00:00", "end": "2026-09-04 11:00:00.500000"}
     assert window().params("epoch") == {"start": 1_788_516_000, "end": 1_788_519_600}
     assert window().params("datetime") == {"start": window().start, "end": window().end}
     assert window().key == "2026-09-04T10:00:00Z/2026-09-04T11:00:00.500000Z"
+
+
+@pytest.mark.parametrize("ending", ["", "Z", ".000Z", ".5Z", "+00:00", ".000001+00:00"])
+def test_bounds_as_text_compare_right_with_every_way_to_write_an_instant(ending: str) -> None:
+    bounds = window().params()
+    first, before, after = f"2026-09-04T10:00:00{ending}", f"2026-09-04T09:59:59{ending}", f"2026-09-04T11:00:01{ending}"
+    inside = [text for text in (first, before, after) if str(bounds["start"]) <= text < str(bounds["end"])]
+    assert inside == [first]

@@ -82,7 +82,7 @@ def test_max_age_skips_what_is_too_old_by_name_and_for_good(stage: Stage) -> Non
     ]
     assert stage.watermark() == "15:00"
     assert stage.run() == ["IDLE 15:00 next=16:00"]
-    assert stage.run(window="10:00") == ["SKIPPED 10:00-11:00 key-exists"]
+    assert stage.run(window="10:00") == ["SKIPPED 10:00-11:00 too-old"]
     assert stage.effects() == ["13:00", "14:00"]
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
+
+_CODES: Final = ("sqlstate", "sqlite_errorcode")
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
@@ -14,3 +17,8 @@ def causes(error: BaseException) -> Iterator[BaseException]:
         yield current
         below = getattr(current, "orig", None)
         current = below if isinstance(below, BaseException) else current.__cause__
+
+
+def told_by_driver(error: BaseException) -> bool:
+    """Say whether a database has answered with a code; a broken connection and a user's own error have none."""
+    return any(getattr(cause, code, None) is not None for cause in causes(error) for code in _CODES)

@@ -43,6 +43,7 @@ class PlanRequest(NamedTuple):
     is_gone: Callable[[str], bool | None]
     boot: BootReading | None
     crashed: Callable[[str], bool] = lambda _: True
+    unclosed: frozenset[str] = frozenset()
 
 
 class PlanAnswer(NamedTuple):
@@ -108,7 +109,9 @@ def _write(request: PlanRequest, plan: Plan, row: JobRow, now: int) -> Steps[Map
     if not plan.due:
         return {}
     for dead in (yield from read_runs(request.job, request.run)):
-        if request.is_gone(dead.owner):
+        if dead.id in request.unclosed:
+            yield from close_run(dead.id)
+        elif request.is_gone(dead.owner):
             if request.crashed(dead.owner):
                 yield from charge(dead, request.job)
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TypeVar
 
 from telafi.ledger.steps import AsyncHandle, Handle, Steps
@@ -15,6 +16,7 @@ class Stopped(BaseException):
 
 def perform(steps: Steps[T], handle: Handle) -> T:
     """Run steps with blocking calls and give back what they return."""
+    process = os.getpid()
     advance, value = steps.send, None
     while True:
         try:
@@ -24,12 +26,15 @@ def perform(steps: Steps[T], handle: Handle) -> T:
             return result
         try:
             advance, value = steps.send, request.do(handle)
-        except BaseException as error:  # noqa: BLE001 - the step decides
+        except BaseException as error:
+            if os.getpid() != process:
+                raise  # a child was forked in the user's code: these steps are its parent's
             advance, value = steps.throw, error
 
 
 async def aperform(steps: Steps[T], handle: AsyncHandle) -> T:
     """Run the same steps with coroutines."""
+    process = os.getpid()
     advance, value = steps.send, None
     while True:
         try:
@@ -39,7 +44,9 @@ async def aperform(steps: Steps[T], handle: AsyncHandle) -> T:
             return result
         try:
             advance, value = steps.send, await request.ado(handle)
-        except BaseException as error:  # noqa: BLE001 - the step decides
+        except BaseException as error:
+            if os.getpid() != process:
+                raise
             advance, value = steps.throw, error
 
 

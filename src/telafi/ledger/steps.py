@@ -15,7 +15,7 @@ from telafi.clock import Clock
 from telafi.errors import CoroutineNotAwaited
 
 T = TypeVar("T")
-TransactionState: TypeAlias = Literal["open", "aborted", "none"]
+TransactionState: TypeAlias = Literal["open", "aborted", "none", "lost", "closed"]
 Parameters: TypeAlias = Mapping[str, Any]
 _NONE: Final[Parameters] = MappingProxyType({})
 
@@ -213,8 +213,7 @@ class Call(NamedTuple):
         try:
             answer = self.function(handle)
         except GeneratorExit as error:
-            # Thrown into the steps it would end them where they stand: nothing rolled back, the run's record left over.
-            raise RuntimeError("the job raised GeneratorExit") from error
+            raise _ended_by_body() from error
         if answer is not None and (inspect.isawaitable(answer) or inspect.isgenerator(answer)):
             if inspect.iscoroutine(answer):
                 answer.close()
@@ -223,9 +222,22 @@ class Call(NamedTuple):
 
     async def ado(self, handle: AsyncHandle) -> Any:
         """Call it and await it."""
-        answer = self.function(handle)
-        if inspect.isawaitable(answer):
-            answer = await answer
-        if inspect.isasyncgen(answer) or inspect.iscoroutine(answer) or inspect.isgenerator(answer):
+        try:
+            answer = self.function(handle)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except GeneratorExit as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is None:
+                raise  # it comes from no code below: the loop has gone, and closes this coroutine
+            raise _ended_by_body() from error
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise CoroutineNotAwaited
+        if inspect.isasyncgen(answer) or inspect.isgenerator(answer):
             raise CoroutineNotAwaited
         return answer
+
+
+def _ended_by_body() -> RuntimeError:
+    # Thrown into the steps it would end them where they stand: nothing rolled back, the run's record left over.
+    return RuntimeError("the job raised GeneratorExit")

@@ -4,28 +4,45 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Final, TypeVar
 
 from telafi.errors import TransactionControl, WrongUse
 from telafi.keys import checked_key, checked_keys, checked_scope, fingerprint
 from telafi.ledger.marks import MarkScope, first_time, first_times
 from telafi.ledger.runners import aperform, perform
-from telafi.ledger.steps import AsyncHandle, Handle
+from telafi.ledger.steps import AsyncHandle, Handle, Steps
 
+T = TypeVar("T")
 _SETTING: Final = re.compile(r"\s*(SET|RESET|DISCARD)\b", re.IGNORECASE)
 
 
 class Tally:
     """What a unit has done so far, and whether its transaction is still whole."""
 
-    __slots__ = ("effects", "grouped", "instant", "keyed", "new", "origin", "repeated", "returning", "split")
+    __slots__ = (
+        "effects",
+        "grouped",
+        "instant",
+        "keyed",
+        "lent",
+        "met",
+        "new",
+        "origin",
+        "pending",
+        "repeated",
+        "returning",
+        "split",
+    )
 
     def __init__(self, origin: Callable[[], MarkScope], *, returning: bool, grouped: bool = False) -> None:
         self.origin = origin
         self.returning = returning
         self.grouped = grouped
         self.split = False
+        self.lent = False
+        self.met: BaseException | None = None
+        self.pending = 0
         self.keyed = False
         self.instant = 0
         self.new = 0
@@ -72,15 +89,26 @@ class Transaction:
     def __init__(self, handle: Handle, tally: Tally, connection: Any) -> None:
         self._handle = handle
         self._tally = tally
-        self.connection = connection
+        self._connection = connection
 
-    def execute(self, sql: str, parameters: Any = ()) -> Any:
+    @property
+    def connection(self) -> Any:
+        """Give the driver's own connection; what is written past this transaction's verbs cannot be watched."""
+        self._tally.lent = True
+        return self._connection
+
+    def execute(self, sql: str, parameters: Any = None) -> Any:
         """Run a statement in the driver's own parameter style and give back the driver's cursor.
 
         Raises TransactionControl where the unit's transaction has ended, and whatever the driver raises.
         """
         self._tally.before(sql, self._handle.transaction_state())
-        cursor = self.connection.execute(sql, parameters)
+        given = () if parameters is None else (parameters,)
+        try:
+            cursor = self._connection.execute(sql, *given)
+        except BaseException as error:
+            self._tally.met = error
+            raise
         returned_rows = cursor.description is not None
         self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=returned_rows)
         return cursor
@@ -88,8 +116,12 @@ class Transaction:
     def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
         """Run a statement once for each row of parameters and give back the driver's cursor."""
         self._tally.before(sql, self._handle.transaction_state())
-        cursor = self.connection.cursor()
-        cursor.executemany(sql, rows)
+        cursor = self._connection.cursor()
+        try:
+            cursor.executemany(sql, rows)
+        except BaseException as error:
+            self._tally.met = error
+            raise
         self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=False)
         return cursor
 
@@ -101,7 +133,7 @@ class Transaction:
         """
         marks = self._tally.marks(scope, self._handle.transaction_state())
         digest = None if payload is None else fingerprint(payload)
-        new = perform(first_time(marks, checked_key(key), digest), self._handle)
+        new = self._perform(first_time(marks, checked_key(key), digest))
         self._tally.count(1, int(new))
         return new
 
@@ -112,9 +144,16 @@ class Transaction:
         """
         asked = checked_keys(keys)
         marks = self._tally.marks(scope, self._handle.transaction_state())
-        new = perform(first_times(marks, asked, returning=self._tally.returning), self._handle) if asked else set()
+        new = self._perform(first_times(marks, asked, returning=self._tally.returning)) if asked else set()
         self._tally.count(len(asked), len(new))
         return in_order(asked, new)
+
+    def _perform(self, steps: Steps[T]) -> T:
+        try:
+            return perform(steps, self._handle)
+        except BaseException as error:
+            self._tally.met = error
+            raise
 
 
 class AsyncTransaction:
@@ -123,41 +162,73 @@ class AsyncTransaction:
     def __init__(self, handle: AsyncHandle, tally: Tally, connection: Any) -> None:
         self._handle = handle
         self._tally = tally
-        self.connection = connection
+        self._connection = connection
 
-    async def execute(self, sql: str, parameters: Any = ()) -> Any:
+    @property
+    def connection(self) -> Any:
+        """Give the driver's own connection; what is written past this transaction's verbs cannot be watched."""
+        self._tally.lent = True
+        return self._connection
+
+    def execute(self, sql: str, parameters: Any = None) -> Coroutine[Any, Any, Any]:
         """Run a statement in the driver's own parameter style and give back the driver's cursor."""
+        return self._awaited(self._execute(sql, parameters))
+
+    def executemany(self, sql: str, rows: Iterable[Any]) -> Coroutine[Any, Any, Any]:
+        """Run a statement once for each row of parameters and give back the driver's cursor."""
+        return self._awaited(self._executemany(sql, rows))
+
+    def first_time(self, key: str, *, scope: str | None = None, payload: object = None) -> Coroutine[Any, Any, bool]:
+        """Remember a record key in this transaction: True the first time, False on a repeat."""
+        return self._awaited(self._first_time(key, scope, payload))
+
+    def first_times(self, keys: Iterable[str], *, scope: str | None = None) -> Coroutine[Any, Any, list[str]]:
+        """Remember many record keys at once and give back the new ones, in the order given, each once."""
+        return self._awaited(self._first_times(keys, scope))
+
+    async def _execute(self, sql: str, parameters: Any) -> Any:
         self._tally.before(sql, self._handle.transaction_state())
-        cursor = await self.connection.execute(sql, parameters)
+        given = () if parameters is None else (parameters,)
+        cursor = await self._connection.execute(sql, *given)
         returned_rows = cursor.description is not None
         self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=returned_rows)
         return cursor
 
-    async def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
-        """Run a statement once for each row of parameters and give back the driver's cursor."""
+    async def _executemany(self, sql: str, rows: Iterable[Any]) -> Any:
         self._tally.before(sql, self._handle.transaction_state())
-        cursor = self.connection.cursor()
+        cursor = self._connection.cursor()
         cursor = await cursor if inspect.isawaitable(cursor) else cursor
         await cursor.executemany(sql, rows)
         self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=False)
         return cursor
 
-    async def first_time(self, key: str, *, scope: str | None = None, payload: object = None) -> bool:
-        """Remember a record key in this transaction: True the first time, False on a repeat."""
+    async def _first_time(self, key: str, scope: str | None, payload: object) -> bool:
         marks = self._tally.marks(scope, self._handle.transaction_state())
         digest = None if payload is None else fingerprint(payload)
         new = await aperform(first_time(marks, checked_key(key), digest), self._handle)
         self._tally.count(1, int(new))
         return new
 
-    async def first_times(self, keys: Iterable[str], *, scope: str | None = None) -> list[str]:
-        """Remember many record keys at once and give back the new ones, in the order given, each once."""
+    async def _first_times(self, keys: Iterable[str], scope: str | None) -> list[str]:
         asked = checked_keys(keys)
         marks = self._tally.marks(scope, self._handle.transaction_state())
         steps = first_times(marks, asked, returning=self._tally.returning)
         new = await aperform(steps, self._handle) if asked else set()
         self._tally.count(len(asked), len(new))
         return in_order(asked, new)
+
+    def _awaited(self, coroutine: Coroutine[Any, Any, T]) -> Coroutine[Any, Any, T]:
+        """Count a call until somebody awaits it: one that nobody does would pass for one that wrote."""
+        self._tally.pending += 1
+        return self._watched(coroutine)
+
+    async def _watched(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        self._tally.pending -= 1
+        try:
+            return await coroutine
+        except BaseException as error:
+            self._tally.met = error
+            raise
 
 
 def in_order(asked: Sequence[str], new: set[str]) -> list[str]:

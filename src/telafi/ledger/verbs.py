@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
-from typing import Final, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from telafi.clock import Clock
 from telafi.errors import LedgerBusy, LedgerError, TelafiError
-from telafi.ledger.causes import causes
+from telafi.ledger.causes import told_by_driver
 from telafi.ledger.port import Engine, Fault
 from telafi.ledger.runners import aperform, perform
 from telafi.ledger.schema import SchemaStatus, ensure, read_status, script, upgrade
 from telafi.ledger.steps import AsyncHandle, Handle, Steps
 
 T = TypeVar("T")
-_DRIVER_CODES: Final = ("sqlstate", "sqlite_errorcode")
 
 
 class Repeat(Protocol):
@@ -87,7 +86,6 @@ class Ledger:
                 text = f"the ledger {self.url} stayed busy beyond the limit, another writer holds it: {error}"
                 raise LedgerBusy(text) from error
             # A job's own errors never come here: what a driver says now, it says of the ledger's statements.
-            told_by_driver = any(hasattr(cause, code) for cause in causes(error) for code in _DRIVER_CODES)
-            if told_by_driver or fault is not Fault.OTHER:
+            if told_by_driver(error) or fault is not Fault.OTHER:
                 raise LedgerError(f"the ledger {self.url} cannot be reached, read or written: {error}") from error
             raise

@@ -47,8 +47,6 @@ def plan_window(
     if any(done.start <= start < done.end for done in ranges):
         return Refusal.KEY_EXISTS, asked
     stored = sorted([*rows, *ranges])
-    if schedule.at_or_before(start) != start and start != watermark:
-        raise NotABoundary(_no_boundary(schedule, start))
     if start < watermark and (first_start is None or start < first_start):
         return Refusal.BEFORE_WATERMARK, asked
     for window in stored:
@@ -57,6 +55,8 @@ def plan_window(
                 f"{instant_text(start)} lies inside the stored window {Span(window.start, window.end).text}: "
                 f"ask for {instant_text(window.start)}"
             )
+    if schedule.at_or_before(start) != start and start != watermark:
+        raise NotABoundary(_no_boundary(schedule, start))
     end = min([asked.end, *(window.start for window in stored if window.start > start)])
     if end > until:
         return Refusal.NOT_CLOSED, Span(start, end)

@@ -33,8 +33,9 @@ class Window:
     def params(self, style: Style | None = None) -> dict[str, object]:
         """Give the bounds as the parameters `start` and `end` of a statement.
 
-        `iso` is the text 2026-09-04T10:00:00Z (the default on SQLite), `iso-space` the text 2026-09-04 10:00:00,
-        `epoch` whole seconds, `datetime` aware datetimes (the default on PostgreSQL).
+        `iso` is the text 2026-09-04T10:00:00 (the default on SQLite), `iso-space` the text 2026-09-04 10:00:00: both in
+        UTC, and without an ending, so that they compare right with texts that end in Z, +00:00 or a fraction. `epoch`
+        is whole seconds, `datetime` aware datetimes (the default on PostgreSQL).
         """
         chosen = style or self.style
         return {"start": written(self.start, chosen), "end": written(self.end, chosen)}
@@ -54,5 +55,6 @@ def written(value: datetime, style: Style) -> object:
         return value
     if style == "epoch":
         return instant_of(value) // SECOND
-    text = value.isoformat().replace("+00:00", "Z")
-    return text if style == "iso" else text.replace("T", " ").removesuffix("Z")
+    # Without an ending: so it sorts before every way to write the same instant, be it …Z, ….000Z or …+00:00.
+    text = value.replace(tzinfo=None).isoformat()
+    return text if style == "iso" else text.replace("T", " ")

@@ -42,9 +42,8 @@ class Attempts:
         """Say what the error means, by its code."""
         return self._engine.classify(error)
 
-    def again(self, error: BaseException) -> Steps[bool]:
+    def again(self, fault: Fault) -> Steps[bool]:
         """Wait for the next attempt, on a new connection where the old one is lost; False when the budget is spent."""
-        fault = self.classify(error)
         while fault in REPEATABLE:
             if not (yield from self._wait(fault)):
                 return False
@@ -79,7 +78,7 @@ def repeated(make: Callable[[], Steps[T]], attempts: Attempts) -> Steps[T]:
             return (yield from make())
         except Exception as error:
             yield from rolled_back(error)
-            if not (yield from attempts.again(error)):
+            if not (yield from attempts.again(attempts.classify(error))):
                 raise
 
 

@@ -32,6 +32,7 @@ class RunContext:
     crashed: Callable[[str], bool]
     sweep: Callable[[Collection[str]], None]
     stopping: Callable[[], bool]
+    unclosed: set[str]
     policy: RetryPolicy
     budget: RetryBudget
     random: Random

@@ -25,13 +25,15 @@ def held_back(context: RunContext, span: Span, answer: PlanAnswer, *, by_name: b
         if (yield from repeated(lambda: _skip(context, span), context.attempts(span))):
             return Skipped(context.job.name, "too-old", span)
         return None
-    if charges < options.crash_attempts:
+    # The first death may have been that of a group, charged to its first window: only one alone is held against it.
+    deaths_max = options.crash_attempts if options.group == 1 else max(2, options.crash_attempts)
+    if charges < deaths_max:
         return None
     parked = options.on_error == "park"
     if parked and not (yield from repeated(lambda: _park(context, span), context.attempts(span))):
         return None
     text = f"{charges} runs died at this window: look into it, then ask for it by name with run --window"
-    return Failed(context.job.name, span, "crash-loop", text, charges, options.crash_attempts, parked=parked)
+    return Failed(context.job.name, span, "crash-loop", text, charges, deaths_max, parked=parked)
 
 
 def _forget(context: RunContext, span: Span) -> Steps[None]:

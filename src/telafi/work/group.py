@@ -79,7 +79,7 @@ def _undone(members: Sequence[Progress], running: Progress | None, error: BaseEx
             member.unknown = lost and member.committing
         yield from rolled_back(error)
         return
-    guilty = running if running is not None and (yield from ended_by_user(running)) else None
+    guilty = running if running is not None and (yield from ended_by_user(running, Fault.OTHER)) else None
     yield from rolled_back(error)
     yield from repeated(lambda: _doubt(members, guilty), context.attempts())
 
@@ -90,7 +90,13 @@ def _doubt(members: Sequence[Progress], guilty: Progress | None) -> Steps[None]:
     first = members[0].claim
     row = yield from read_window(first.job, first.span)
     committed = row is not None and row.claim == first.id
-    for member in members if committed else [guilty] if guilty is not None else []:
+    if committed and guilty is not None:
+        behind = members.index(guilty) + 1
+        yield from release_windows([member.claim for member in members[behind:]])
+        doubtful = members[:behind]
+    else:
+        doubtful = members if committed else [guilty] if guilty is not None else []
+    for member in doubtful:
         yield from set_in_doubt(member.claim, "transaction-control")
     yield Commit()
 

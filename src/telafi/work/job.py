@@ -108,8 +108,14 @@ def _check(name: str, options: Options, asked: Asked) -> None:
         raise WrongUse(f"job {name}: max_age= must be longer than grace=, or no window would ever be due")
     if options.on_error not in ("stop", "park"):
         raise WrongUse(f"job {name}: on_error={options.on_error!r} must be 'stop' or 'park'")
+    if options.isolation not in (None, "read committed", "repeatable read", "serializable"):
+        raise WrongUse(f"job {name}: isolation={options.isolation!r} must be one of the three that the servers have")
     if options.if_in_doubt not in ("rerun", "hold"):
         raise WrongUse(f"job {name}: if_in_doubt={options.if_in_doubt!r} must be 'rerun' or 'hold'")
+    _check_group(name, options, asked)
+
+
+def _check_group(name: str, options: Options, asked: Asked) -> None:
     if options.group > 1 and (asked.where != "inside" or "guest" in asked.names.values()):
         raise WrongUse(
             f"job {name}: group= shares one transaction, so the job must ask for a Transaction and no session"

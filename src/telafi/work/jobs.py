@@ -43,6 +43,7 @@ class Jobs:
         self._moment = moment
         self._policy = policy
         self._budget = RetryBudget()
+        self._unclosed: set[str] = set()
         self._random = Random()  # noqa: S311 - jitter is not a secret
         self._jobs: dict[str, Job[..., Any]] = {}
 
@@ -166,7 +167,7 @@ class Jobs:
         context = RunContext(
             job=job, engine=self._engine, clock=self._clock, events=self._events, run=secrets.token_hex(16),
             owner=self._moment.owner(), is_gone=self._moment.is_gone, crashed=self._moment.crashed,
-            sweep=self._moment.sweep,
+            sweep=self._moment.sweep, unclosed=self._unclosed,
             stopping=stopping or (lambda: False), policy=self._policy, budget=self._budget, random=self._random,
         )  # fmt: skip
         return JobRun(context, asked=asked, windows_max=windows_max, boot=reading).steps()

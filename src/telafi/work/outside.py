@@ -6,7 +6,8 @@ from telafi.events import Deferred, Processed, Skipped
 from telafi.ledger.port import Fault
 from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
 from telafi.ledger.watermarks import advance
-from telafi.ledger.windows import Claimed, finish_window
+from telafi.ledger.windows import Claimed, finish_window, read_window
+from telafi.plan.catchup import DONE
 from telafi.work.attempts import repeated, rolled_back
 from telafi.work.progress import Progress
 from telafi.work.settle import Again, Answer, failed, nothing_claimed, settle, told
@@ -62,5 +63,7 @@ def _finish(progress: Progress) -> Steps[Processed | Skipped]:
         yield Commit()
         return progress.processed()
     yield Rollback()
-    answer = yield from nothing_claimed(progress)
-    return answer if isinstance(answer, Processed) else Skipped(progress.claim.job, "lease-lost", progress.span)
+    row = yield from read_window(progress.claim.job, progress.span)
+    if row is not None and row.state == DONE and row.claim == progress.claim.id:
+        return progress.processed()
+    return Skipped(progress.claim.job, "lease-lost", progress.span)

@@ -8,7 +8,9 @@ from typing import Final
 from telafi.errors import SecondTransaction, TransactionControl
 from telafi.events import Kind, Processed
 from telafi.instants import Span
+from telafi.ledger.causes import causes
 from telafi.ledger.marks import MarkScope
+from telafi.ledger.port import Fault
 from telafi.ledger.steps import AsyncHandle, Handle
 from telafi.ledger.transaction import AsyncTransaction, Tally, Transaction
 from telafi.ledger.windows import Claim, Claimed, Result
@@ -38,6 +40,7 @@ class Progress:
         self.tally = _BLANK
         self.entered = False
         self.claiming = False
+        self.in_body = False
         self.open = False
         self.committing = False
         self.unknown = False
@@ -45,6 +48,7 @@ class Progress:
         self.lost = False
         self.done = False
         self.failure: BaseException | None = None
+        self.fault: Fault | None = None
         self._attempts: Attempts | None = None
         context.budget.count_unit(self.began)
 
@@ -58,19 +62,20 @@ class Progress:
     def alone(self) -> Progress:
         """Give a member of a group that did not commit as a unit of its own; its claim tells if it did after all."""
         unit = Progress(self.context, self.span, self.kind)
-        unit.claim, unit.unknown = self.claim, self.unknown
+        unit.claim, unit.unknown, unit.tally = self.claim, self.unknown, self.tally
         return unit
 
     def restart(self) -> None:
         """Forget the attempt before: its transaction is gone, whatever became of it."""
         self.claimed = None
-        self.claiming = self.open = self.committing = self.split = self.lost = False
+        self.claiming = self.in_body = self.open = self.committing = self.split = self.lost = False
         self.failure = None
 
     def hold(self, claimed: Claimed, *, grouped: bool = False) -> None:
         """Note the claim; what was counted before it counts no more."""
         self.claimed = claimed
         self.claiming, self.open = False, True
+        self.unknown = False  # whatever the COMMIT before did: this claim could be had, so it did not happen
         self.tally = Tally(self._mark_scope, returning=self.context.engine.is_server, grouped=grouped)
 
     def enter(self) -> None:
@@ -80,6 +85,12 @@ class Progress:
         if self.context.job.asked.where == "inside":
             raise SecondTransaction("this job asked for a transaction, so its whole body runs inside it already")
         self.entered = True
+
+    def own_error(self, error: BaseException) -> bool:
+        """Say whether an error of the body may have come from the unit's own connection."""
+        if self.tally.lent or self.context.job.asked.guest is not None:
+            return True
+        return self.tally.met is not None and any(cause is self.tally.met for cause in causes(error))
 
     def transaction(self, handle: Handle) -> Transaction:
         """Make the transaction that the job is given."""

@@ -43,6 +43,8 @@ class JobRun:
             for _ in range(PLANS_MAX):
                 if not (yield from self._plan_and_do()):
                     break
+            else:
+                self._tell(Deferred(self._context.job.name, "retry", error="the ledger's rows keep changing"))
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -77,7 +79,7 @@ class JobRun:
             job=context.job.name, schedule=context.job.schedule, since=options.since, grace=options.grace,
             max_age=options.max_age, windows_max=self._windows_max, asked=self._asked, run=context.run,
             owner=context.owner, read_now=context.read_now, is_gone=context.is_gone, boot=self._boot,
-            crashed=context.crashed,
+            crashed=context.crashed, unclosed=frozenset(context.unclosed),
         )  # fmt: skip
 
     def _do(self, answer: PlanAnswer) -> Steps[bool]:
@@ -125,8 +127,9 @@ class JobRun:
         """Choose the windows that may share a transaction: the first ones that have never failed."""
         together: list[Span] = []
         options = self._context.job.options
-        for span in waiting[: options.group]:
-            if self._asked is not None or span in answer.tried or span in answer.charges:
+        # Where a process has died before, nobody is to die with the one that did it.
+        for span in waiting[: 1 if answer.charges else options.group]:
+            if self._asked is not None or span in answer.tried:
                 break
             if options.max_age is not None and span.end < answer.now - options.max_age:
                 break  # only alone is it held back
@@ -146,7 +149,7 @@ class JobRun:
             case Skipped(reason="lock" | "lease-lost" | "paused") | InDoubt() | Deferred():
                 return True
             case Failed():
-                return self._context.job.options.on_error == "stop"
+                return outcome.out_of_reach or self._context.job.options.on_error == "stop"
             case _:
                 return False
 
@@ -155,11 +158,16 @@ class JobRun:
         try:
             if error is not None:
                 yield from rolled_back(error)
-            yield Begin()
-            yield from close_run(self._context.run)
-            yield Commit()
+            yield from repeated(self._end_record, self._context.attempts())
+            self._context.unclosed.discard(self._context.run)
         except Exception as failure:  # noqa: BLE001 - the outcomes stand, and a later run closes the record
+            self._context.unclosed.add(self._context.run)
             yield from rolled_back(failure)
+
+    def _end_record(self) -> Steps[None]:
+        yield Begin()
+        yield from close_run(self._context.run)
+        yield Commit()
 
 
 def _nothing_due(context: RunContext, answer: PlanAnswer) -> Outcome:

@@ -41,9 +41,10 @@ class Run:
         """
         progress = self._progress
         progress.enter()
-        if not perform(open_unit(progress), self._handle):
-            raise AlreadyDone
         try:
+            if not perform(open_unit(progress), self._handle):
+                raise AlreadyDone  # noqa: TRY301 - a body that swallows it must not pass for one that wrote
+            progress.in_body = True
             yield progress.transaction(self._handle)
             perform(close_unit(progress), self._handle)
         except BaseException as error:
@@ -79,9 +80,10 @@ class AsyncRun:
         """Open the unit's transaction: everything written in the block commits with the mark, once."""
         progress = self._progress
         progress.enter()
-        if not await aperform(open_unit(progress), self._handle):
-            raise AlreadyDone
         try:
+            if not await aperform(open_unit(progress), self._handle):
+                raise AlreadyDone  # noqa: TRY301 - a body that swallows it must not pass for one that wrote
+            progress.in_body = True
             yield progress.async_transaction(self._handle)
             await aperform(close_unit(progress), self._handle)
         except BaseException as error:

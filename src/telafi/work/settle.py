@@ -5,12 +5,13 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, Literal, TypeAlias
 
-from telafi.errors import TransactionAborted, TransactionControl
+from telafi.errors import OutOfReach, TelafiError, TransactionAborted, TransactionControl
 from telafi.events import Deferred, Failed, InDoubt, Outcome, Skipped, Warned
+from telafi.ledger.causes import told_by_driver
 from telafi.ledger.port import Fault
 from telafi.ledger.rows import WindowRow
 from telafi.ledger.runs import read_owner
-from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps, TransactionState
+from telafi.ledger.steps import Begin, Call, Commit, Reconnect, Rollback, Steps, TransactionState
 from telafi.ledger.watermarks import read_job
 from telafi.ledger.windows import Claim, read_transaction, read_window, record_failure, set_in_doubt, take_over
 from telafi.plan.catchup import DONE, IN_DOUBT, OPEN, PARKED, PLANNED
@@ -53,13 +54,13 @@ def nothing_claimed(progress: Progress) -> Steps[Answer]:
         return InDoubt(job, claim.span, "transaction-control" if row.reason == "transaction-control" else "no-end")
     if row.state == OPEN:
         return (yield from _open_elsewhere(progress, row, owner))
-    return Skipped(job, "key-exists", claim.span)
+    return Skipped(job, "too-old" if row.reason == "too-old" else "key-exists", claim.span)
 
 
 def _open_elsewhere(progress: Progress, row: WindowRow, owner: str | None) -> Steps[Answer]:
     """A started window whose owner is gone is rerun or held; one that asked for a transaction is always in doubt."""
     context = progress.context
-    gone = True if owner is None else context.is_gone(owner)
+    gone = True if owner is None or row.run in context.unclosed else context.is_gone(owner)
     if gone is not True:
         return Skipped(context.job.name, "lock", progress.span)
     if row.outside and progress.claim.outside and context.job.options.if_in_doubt == "rerun":
@@ -71,20 +72,22 @@ def _open_elsewhere(progress: Progress, row: WindowRow, owner: str | None) -> St
 
 def settle(progress: Progress, error: BaseException) -> Steps[Answer]:
     """Roll back, then decide: once more, or how the unit ends (transactions §2)."""
-    context, attempts = progress.context, progress.attempts
-    fault = attempts.classify(error)
+    context, in_body = progress.context, progress.in_body
+    known = progress.fault if progress.failure is error else None
+    fault = known or (yield from fault_of(progress, error))
     progress.unknown = progress.unknown or (progress.committing and fault is Fault.LOST)
     progress.committing = False
-    if isinstance(error, Exception | SystemExit) and fault is not Fault.LOST:
-        progress.split = progress.split or (yield from ended_by_user(progress))
+    progress.split = progress.split or (yield from ended_by_user(progress, fault))
     yield from rolled_back(error)
     if not isinstance(error, Exception | SystemExit):
         raise error
     if progress.split or progress.tally.split:
         return (yield from _in_doubt(progress, progress.claim, "transaction-control"))
-    if (yield from attempts.again(error)):
+    if (yield from progress.attempts.again(fault)):
         return Again.CLAIM
     text = told(error)
+    if isinstance(error, OutOfReach) and not in_body:
+        return Deferred(context.job.name, "retry", progress.span, error=text, out_of_reach=True)
     if progress.unknown:
         return Deferred(context.job.name, "outcome-pending", progress.span, error=text, out_of_reach=True)
     if fault in (Fault.LOST, Fault.TRANSIENT):
@@ -98,46 +101,87 @@ def settle(progress: Progress, error: BaseException) -> Steps[Answer]:
 
 def failed(progress: Progress, error: BaseException, fault: Fault) -> Steps[Outcome]:
     """Record a failure in a second, own transaction; parked once the attempts are spent and the job says so."""
-    context, options = progress.context, progress.context.job.options
+    context = progress.context
     error = _plain(error, fault)
+    if fault is Fault.STORAGE:
+        # A full disk is nobody's failure: no attempt is charged, and nothing is parked for it.
+        return _failure(progress, error, fault, None, parked=False)
     attempt: int | None = None
     parked = False
     try:
         attempt, parked = yield from repeated(lambda: _record(progress, error), context.attempts(progress.span))
     except _Split:
         return (yield from _in_doubt(progress, progress.claim, "transaction-control"))
+    except _Committed:
+        return progress.processed()
     except Exception as failure:  # noqa: BLE001 - a ledger that cannot be written must not hide why the unit failed
         error.add_note(f"this failure could not be recorded: {failure}")
+    return _failure(progress, error, fault, attempt, parked=parked)
+
+
+def _failure(progress: Progress, error: BaseException, fault: Fault, attempt: int | None, *, parked: bool) -> Failed:
+    options = progress.context.job.options
     return Failed(
-        context.job.name,
+        progress.context.job.name,
         progress.span,
         type(error).__name__,
         told(error),
         attempt,
-        options.attempts if options.on_error == "park" else None,
+        options.attempts if options.on_error == "park" and attempt is not None else None,
         parked=parked,
         out_of_reach=fault is Fault.STORAGE,
         exception=error,
     )
 
 
-def ended_by_user(progress: Progress) -> Steps[bool]:
+def fault_of(progress: Progress, error: BaseException) -> Steps[Fault]:
+    """Say what an error means for this unit: by its code, by whose it is, and by how our connection stands."""
+    engine = progress.context.engine
+    fault = engine.classify(error)
+    state = yield Call(state_of)
+    if state == "lost":
+        return Fault.LOST
+    if state == "closed":
+        # The job closed what it was lent: the server rolled back, and the next unit needs a connection.
+        try:
+            yield Reconnect()
+        except Exception:  # noqa: BLE001 - then it is as good as lost
+            return Fault.LOST
+        return Fault.CONTROL
+    if progress.committing and not isinstance(error, TelafiError) and not told_by_driver(error):
+        return Fault.LOST  # nobody has said whether the COMMIT happened
+    if progress.in_body and not progress.own_error(error):
+        return Fault.OTHER  # of another database or file, which the user's code speaks to
+    if fault is Fault.LOST and engine.is_server and not told_by_driver(error):
+        return Fault.OTHER  # a connection is broken, but not ours
+    return fault
+
+
+def ended_by_user(progress: Progress, fault: Fault) -> Steps[bool]:
     """Notice that the user's code has ended the transaction itself: then nobody knows what it wrote."""
-    if progress.claimed is None or progress.claim.outside or not progress.open:
+    if progress.claimed is None or progress.claim.outside or not progress.open or fault in (Fault.LOST, Fault.STORAGE):
         return False
     state = yield Call(state_of)
     if state == "none":
         # SQLite ends a transaction by itself when the disk is full; only a borrowed connection could write after that.
-        return progress.context.engine.is_server or progress.context.job.asked.guest is not None
-    if state == "aborted" or progress.claimed.transaction is None:
+        lent = progress.tally.lent or progress.context.job.asked.guest is not None
+        return progress.context.engine.is_server or lent
+    if state != "open" or progress.claimed.transaction is None:
         return False
-    return (yield from read_transaction()) != progress.claimed.transaction
+    try:
+        return (yield from read_transaction()) != progress.claimed.transaction
+    except Exception:  # noqa: BLE001 - a connection that cannot be asked has lost its transaction by itself
+        return False
 
 
 def state_of(handle: Any) -> TransactionState:
     """Ask how the transaction stands."""
     state: TransactionState = handle.transaction_state()
     return state
+
+
+class _Committed(Exception):
+    """The row that was to be recorded as failed is done under this unit's own claim."""
 
 
 class _Split(Exception):
@@ -170,7 +214,10 @@ def _record(progress: Progress, error: BaseException) -> Steps[tuple[int | None,
     parked = options.on_error == "park" and attempt >= options.attempts
     state = PARKED if parked else PLANNED
     recorded = yield from record_failure(progress.claim, state=state, reason=type(error).__name__, error=told(error))
+    row = None if recorded else (yield from read_window(progress.claim.job, progress.span))
     yield Commit()
+    if row is not None and row.state == DONE and row.claim == progress.claim.id:
+        raise _Committed
     # Another copy may have finished the window meanwhile: then this failure counts for nothing.
     return (attempt, parked) if recorded else (None, False)
 

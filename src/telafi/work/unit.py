@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from telafi.errors import AlreadyDone, TransactionAborted, TransactionControl
+from telafi.errors import AlreadyDone, CoroutineNotAwaited, TransactionAborted, TransactionControl
 from telafi.events import Processed, RaisedAfter, Skipped
+from telafi.ledger.handles.guest import AfterCommit
 from telafi.ledger.port import Fault
 from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
 from telafi.ledger.watermarks import advance
 from telafi.ledger.windows import claim_window, finish_window
 from telafi.work.attempts import rolled_back
 from telafi.work.progress import Progress
-from telafi.work.settle import Again, Answer, ended_by_user, nothing_claimed, settle, state_of, told
+from telafi.work.settle import Again, Answer, ended_by_user, fault_of, nothing_claimed, settle, state_of, told
 
 Body: TypeAlias = Callable[[Any], Any]
 COMMITS_MAX: Final = 3
@@ -25,13 +26,15 @@ def run_inside(progress: Progress, body: Body) -> Steps[Answer]:
     for _ in range(CLAIMS_MAX):
         try:
             if (yield from open_unit(progress)):
-                yield Call(body)
+                yield from call(progress, body)
                 yield from close_unit(progress)
                 return progress.processed()
             answer = yield from nothing_claimed(progress)
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt and SystemExit roll back too
+            if progress.done:
+                return (yield from raised_after(progress, error))
             answer = yield from settle(progress, error)
         if answer is not Again.CLAIM:
             return answer
@@ -45,12 +48,9 @@ def run_end(progress: Progress, body: Body) -> Steps[Answer]:
             answer = yield from _attempt_end(progress, body)
         except GeneratorExit:
             raise
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt and SystemExit roll back too
             if progress.done:
-                if not isinstance(error, Exception | SystemExit):
-                    raise
-                progress.context.emit(RaisedAfter(progress.claim.job, progress.span, told(error), error))
-                return progress.processed()
+                return (yield from raised_after(progress, error))
             answer = yield from settle(progress, error)
         if answer is not Again.CLAIM:
             return answer
@@ -64,16 +64,15 @@ def _attempt_end(progress: Progress, body: Body) -> Steps[Answer]:
         if not (yield from open_unit(progress)):
             return (yield from nothing_claimed(progress))
         yield Rollback()
-        progress.unknown = False
     progress.restart()
     try:
-        yield Call(body)
+        yield from call(progress, body)
     except AlreadyDone:
+        return (yield from nothing_claimed(progress))
+    if progress.lost:
         return (yield from nothing_claimed(progress))
     if progress.failure is not None:
         raise progress.failure
-    if progress.lost:
-        return (yield from nothing_claimed(progress))
     if not progress.done:
         if not (yield from open_unit(progress)):
             return (yield from nothing_claimed(progress))
@@ -84,19 +83,19 @@ def _attempt_end(progress: Progress, body: Body) -> Steps[Answer]:
 def write_unit(progress: Progress, body: Body) -> Steps[Any]:
     """Run one function inside the unit's transaction, repeating only that function; raises AlreadyDone."""
     value: Any = None
-    while True:
+    for _ in range(CLAIMS_MAX):
         try:
             if (yield from open_unit(progress)):
-                value = yield Call(body)
+                value = yield from call(progress, body)
                 yield from close_unit(progress)
                 return value
             answer = yield from nothing_claimed(progress)
         except Exception as error:
-            progress.unknown = progress.unknown or (
-                progress.committing and progress.attempts.classify(error) is Fault.LOST
-            )
+            if progress.done:
+                raise
+            fault = yield from fault_of(progress, error)
             yield from abandon_unit(progress, error)
-            if progress.split or progress.tally.split or not (yield from progress.attempts.again(error)):
+            if progress.split or progress.tally.split or not (yield from progress.attempts.again(fault)):
                 raise
             continue
         if isinstance(answer, Processed):
@@ -104,6 +103,25 @@ def write_unit(progress: Progress, body: Body) -> Steps[Any]:
             return value
         if answer is not Again.CLAIM:
             raise AlreadyDone
+    raise AlreadyDone
+
+
+def call(progress: Progress, body: Body) -> Steps[Any]:
+    """Run the user's code; what it raises is told from what Telafi's own statements raise."""
+    progress.in_body = True
+    value = yield Call(body)
+    progress.in_body = False
+    return value
+
+
+def raised_after(progress: Progress, error: BaseException) -> Steps[Processed]:
+    """Tell an error that came after the COMMIT: the effect stands."""
+    if not isinstance(error, Exception | SystemExit):
+        raise error
+    yield from rolled_back(error)
+    shown = error.__cause__ if isinstance(error, AfterCommit) and error.__cause__ is not None else error
+    progress.context.emit(RaisedAfter(progress.claim.job, progress.span, told(shown), shown))
+    return progress.processed()
 
 
 def open_unit(progress: Progress) -> Steps[bool]:
@@ -124,6 +142,9 @@ def close_unit(progress: Progress) -> Steps[None]:
     """Advance and commit: the window is done only if it is still mine, in the transaction of its effect."""
     if progress.claimed is None:
         raise TransactionControl
+    progress.in_body = False
+    if progress.tally.pending:
+        raise CoroutineNotAwaited("a call of the transaction was never awaited: write `await` before it")
     yield Call(_flush)
     if not progress.tally.split and (yield from rolled_back_by_itself(progress)):
         raise TransactionAborted
@@ -133,7 +154,11 @@ def close_unit(progress: Progress) -> Steps[None]:
         raise TransactionControl
     yield from advance(progress.claim.job, progress.span)
     progress.open, progress.committing = False, True
-    yield from commit(progress)
+    try:
+        yield from commit(progress)
+    except AfterCommit:
+        progress.done = True
+        raise
     progress.done = True
 
 
@@ -156,11 +181,9 @@ def abandon_unit(progress: Progress, error: BaseException) -> Steps[None]:
     """Roll back what a block has opened and keep its error, so that a body cannot lose it."""
     if not progress.done:
         progress.failure = error
-        progress.unknown = progress.unknown or (
-            progress.committing and progress.context.engine.classify(error) is Fault.LOST
-        )
-        if isinstance(error, Exception | SystemExit) and progress.context.engine.classify(error) is not Fault.LOST:
-            progress.split = progress.split or (yield from ended_by_user(progress))
+        fault = progress.fault = yield from fault_of(progress, error)
+        progress.unknown = progress.unknown or (progress.committing and fault is Fault.LOST)
+        progress.split = progress.split or (yield from ended_by_user(progress, fault))
         progress.open = False
         yield from rolled_back(error)
 
@@ -168,7 +191,7 @@ def abandon_unit(progress: Progress, error: BaseException) -> Steps[None]:
 def rolled_back_by_itself(progress: Progress) -> Steps[bool]:
     """Notice that SQLite has rolled back after an error that the code swallowed, such as a full disk."""
     state = yield Call(state_of)
-    return state == "none" and not (yield from ended_by_user(progress))
+    return state == "none" and not (yield from ended_by_user(progress, Fault.OTHER))
 
 
 def _flush(handle: Any) -> Any:

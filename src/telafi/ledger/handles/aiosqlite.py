@@ -11,8 +11,9 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import aiosqlite
 
-from telafi.errors import ForkedConnection, NotJoinable
-from telafi.ledger.handles.guest import Bare, Guest, awaited
+from telafi.errors import NotJoinable
+from telafi.ledger.handles.forks import leave_alone
+from telafi.ledger.handles.guest import Bare, Guest, after_commit, awaited
 from telafi.ledger.handles.sqlite3 import OwnSqliteHandle, adapted, refuse_without_transaction
 from telafi.ledger.steps import AsyncHandle, Batch, Rows, Statement, TransactionState
 from telafi.ledger.texts import Texts
@@ -44,7 +45,10 @@ class UnitConnection(aiosqlite.Connection):
 
 
 class OwnAiosqliteHandle:
-    """Our own connection; see `AsyncHandle` for the verbs. Every verb is one trip to the thread."""
+    """Our own connection; see `AsyncHandle` for the verbs. Every verb is one trip to the thread.
+
+    A forked child has no such thread that could answer, so every verb asks for the process first.
+    """
 
     connection: UnitConnection
 
@@ -71,24 +75,30 @@ class OwnAiosqliteHandle:
 
     async def run(self, statement: Statement) -> Rows:
         """Run a named statement."""
+        self._open.home.insist()
         return await self.connection.work(self._open.run, statement)
 
     async def run_batch(self, batch: Batch) -> Rows:
         """Run a named statement row by row, in one trip to the thread."""
+        self._open.home.insist()
         return await self.connection.work(self._open.run_batch, batch)
 
     async def begin(self, isolation: str | None) -> None:
         """Open a transaction that holds the write lock."""
-        self._open.check_process()  # here, because a forked child has no such thread that could answer
+        self._open.home.insist()
         await self.connection.work(self._open.begin, isolation)
 
     async def commit(self) -> None:
         """Commit; a busy COMMIT leaves the transaction open, to be committed again."""
+        self._open.home.insist()
         await self.connection.work(self._open.commit)
-        await awaited(self._guest.ended())
+        with after_commit():
+            await awaited(self._guest.ended())
 
     async def rollback(self) -> None:
-        """Roll back; quiet where SQLite has done so by itself."""
+        """Roll back; quiet where SQLite has done so by itself, and in a forked child."""
+        if not self._open.home.is_here():
+            return
         try:
             await self.connection.work(self._open.rollback)
         finally:
@@ -104,16 +114,16 @@ class OwnAiosqliteHandle:
 
     async def flush(self) -> None:
         """Write out what that object still holds."""
+        self._open.home.insist()
         await awaited(self._guest.flush())
 
     async def close(self) -> None:
-        """Close the connection and end its thread."""
+        """Close the connection and end its thread; a forked child leaves both to its parent."""
         blocking, self._blocking = self._blocking, None
         if blocking is None:
             return
-        try:
-            blocking.check_process()
-        except ForkedConnection:
+        if not blocking.home.is_here():
+            leave_alone(self.connection, self._guest)
             return
         try:
             await awaited(self._guest.close())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 
@@ -20,6 +21,19 @@ class Guest(Protocol):
 
     def close(self) -> Awaitable[None] | None:
         """Let go of everything before the connection closes."""
+
+
+class AfterCommit(Exception):
+    """What hangs on the connection raised after the COMMIT had happened; its cause is the error to show."""
+
+
+@contextmanager
+def after_commit() -> Iterator[None]:
+    """Tell an error that comes after the COMMIT from one of the COMMIT itself."""
+    try:
+        yield
+    except Exception as error:
+        raise AfterCommit from error
 
 
 class Bare:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,8 +9,9 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from telafi.errors import ForkedConnection, NotJoinable, TransactionControl
-from telafi.ledger.handles.guest import Bare, Guest
+from telafi.errors import NotJoinable, TransactionControl
+from telafi.ledger.handles.forks import Home, leave_alone
+from telafi.ledger.handles.guest import Bare, Guest, after_commit
 from telafi.ledger.steps import Batch, Rows, Statement, TransactionState
 from telafi.ledger.texts import Texts
 
@@ -20,6 +20,14 @@ STATES: Final[Mapping[int, TransactionState]] = {
     int(TransactionStatus.ACTIVE): "open",
     int(TransactionStatus.INERROR): "aborted",
 }
+
+
+def state_of(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> TransactionState:
+    """Say how a transaction stands; a connection that the server or the network has ended is lost."""
+    status = connection.pgconn.transaction_status
+    if status == TransactionStatus.UNKNOWN:
+        return "lost" if connection.broken else "closed"
+    return STATES.get(status, "none")
 
 
 class Unit:
@@ -88,7 +96,7 @@ class PsycopgHandle:
 
     def transaction_state(self) -> TransactionState:
         """Say how the transaction stands."""
-        return STATES.get(self.connection.pgconn.transaction_status, "none")
+        return state_of(self.connection)
 
 
 class OwnPsycopgHandle(PsycopgHandle):
@@ -109,28 +117,40 @@ class OwnPsycopgHandle(PsycopgHandle):
 
     def _open(self) -> None:
         self._connection = self.connection = self._connect()
-        self._process = os.getpid()
+        self._home = Home()
         try:
             self._guest: Guest = self._make_guest(self._connection)
         except BaseException:
             self._connection.close()
             raise
 
+    def run(self, statement: Statement) -> Rows:
+        """Run a named statement; `run_batch` is one, too."""
+        self._home.insist()
+        return super().run(statement)
+
+    def transaction_state(self) -> TransactionState:
+        """Say how the transaction stands; a forked child has none."""
+        return super().transaction_state() if self._home.is_here() else "none"
+
     def begin(self, isolation: str | None) -> None:
         """Open a transaction with its isolation level and lock timeout, in one round trip."""
-        if self._process != os.getpid():
-            raise ForkedConnection
+        self._home.insist()
         self._connection.execute(self._begin_text(isolation))
         self._connection.unit.enter()
 
     def commit(self) -> None:
         """Commit; raises TransactionControl where the unit's code has tried to end the transaction."""
+        self._home.insist()
         self._connection.unit.leave_whole()
         self._connection.execute("COMMIT")
-        self._guest.ended()
+        with after_commit():
+            self._guest.ended()
 
     def rollback(self) -> None:
-        """Roll back; quiet where nothing is open."""
+        """Roll back; quiet where nothing is open, and in a forked child."""
+        if not self._home.is_here():
+            return
         self._connection.unit.leave()
         try:
             if self._connection.pgconn.transaction_status != TransactionStatus.IDLE:
@@ -149,10 +169,14 @@ class OwnPsycopgHandle(PsycopgHandle):
 
     def flush(self) -> None:
         """Write out what that object still holds."""
+        self._home.insist()
         self._guest.flush()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; a forked child only lets go of it, and tells the server nothing."""
+        if not self._home.is_here():
+            leave_alone(self._connection, self._guest, descriptor=socket_of(self._connection))
+            return
         self._connection.unit.leave()
         try:
             self._guest.close()
@@ -178,6 +202,11 @@ def refuse_unfit(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[A
             "this connection is in autocommit mode and has no open transaction, so a mark would be committed by "
             "itself: join inside `with connection.transaction():`"
         )
+
+
+def socket_of(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> int | None:
+    """Give the descriptor of a connection, None where it is closed."""
+    return None if connection.closed else connection.pgconn.socket
 
 
 def columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

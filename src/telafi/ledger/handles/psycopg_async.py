@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
@@ -11,9 +10,9 @@ import psycopg
 from psycopg.pq import TransactionStatus
 from psycopg.rows import tuple_row
 
-from telafi.errors import ForkedConnection
-from telafi.ledger.handles.guest import Bare, Guest, awaited
-from telafi.ledger.handles.psycopg import STATES, Unit, columns, refuse_unfit
+from telafi.ledger.handles.forks import Home, leave_alone
+from telafi.ledger.handles.guest import Bare, Guest, after_commit, awaited
+from telafi.ledger.handles.psycopg import Unit, columns, refuse_unfit, socket_of, state_of
 from telafi.ledger.steps import AsyncHandle, Batch, Rows, Statement, TransactionState
 from telafi.ledger.texts import Texts
 
@@ -72,7 +71,7 @@ class AsyncPsycopgHandle:
 
     def transaction_state(self) -> TransactionState:
         """Say how the transaction stands."""
-        return STATES.get(self.connection.pgconn.transaction_status, "none")
+        return state_of(self.connection)
 
 
 class OwnAsyncPsycopgHandle(AsyncPsycopgHandle):
@@ -96,7 +95,7 @@ class OwnAsyncPsycopgHandle(AsyncPsycopgHandle):
         await self.close()
         self._connection = self.connection = connection = await self._connect()
         self._unit = connection.unit
-        self._process = os.getpid()
+        self._home = Home()
         self._guest: Guest = Bare(connection)
         try:
             if self._make_guest is not None:
@@ -105,21 +104,33 @@ class OwnAsyncPsycopgHandle(AsyncPsycopgHandle):
             await connection.close()
             raise
 
+    async def run(self, statement: Statement) -> Rows:
+        """Run a named statement; `run_batch` is one, too."""
+        self._home.insist()
+        return await super().run(statement)
+
+    def transaction_state(self) -> TransactionState:
+        """Say how the transaction stands; a forked child has none."""
+        return super().transaction_state() if self._home.is_here() else "none"
+
     async def begin(self, isolation: str | None) -> None:
         """Open a transaction with its isolation level and lock timeout, in one round trip."""
-        if self._process != os.getpid():
-            raise ForkedConnection
+        self._home.insist()
         await self.connection.execute(self._begin_text(isolation))
         self._unit.enter()
 
     async def commit(self) -> None:
         """Commit; raises TransactionControl where the unit's code has tried to end the transaction."""
+        self._home.insist()
         self._unit.leave_whole()
         await self.connection.execute("COMMIT")
-        await awaited(self._guest.ended())
+        with after_commit():
+            await awaited(self._guest.ended())
 
     async def rollback(self) -> None:
-        """Roll back; quiet where nothing is open."""
+        """Roll back; quiet where nothing is open, and in a forked child."""
+        if not self._home.is_here():
+            return
         self._unit.leave()
         try:
             if self.connection.pgconn.transaction_status != TransactionStatus.IDLE:
@@ -133,11 +144,15 @@ class OwnAsyncPsycopgHandle(AsyncPsycopgHandle):
 
     async def flush(self) -> None:
         """Write out what that object still holds."""
+        self._home.insist()
         await awaited(self._guest.flush())
 
     async def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; a forked child only lets go of it, and tells the server nothing."""
         if self._connection is None:
+            return
+        if not self._home.is_here():
+            leave_alone(self._connection, self._guest, descriptor=socket_of(self._connection))
             return
         self._unit.leave()
         try:

@@ -40,7 +40,12 @@ class SqlalchemyHandle:
         return Rows(rows, result.rowcount)
 
     def execute(self, sql: str, parameters: Any) -> CursorResult[Any]:
-        """Run any statement; a list stands for the parameters of one, not of many."""
+        """Run any statement; a list stands for the parameters of one, not of many.
+
+        Without any the driver gets none either, so that a % in the text is only a %.
+        """
+        if parameters is None:
+            return self.connection.exec_driver_sql(sql, execution_options={"no_parameters": True})
         given = tuple(parameters) if isinstance(parameters, list) else parameters
         return self.connection.exec_driver_sql(sql, given or None)
 
@@ -65,21 +70,21 @@ class SqlalchemyTransaction(Transaction):
 
     def __init__(self, handle: Any, tally: Tally, connection: Any) -> None:
         super().__init__(handle, tally, connection)
-        self._connection: SqlalchemyHandle = handle
+        self._blocking: SqlalchemyHandle = handle
 
-    def execute(self, sql: str, parameters: Any = ()) -> Any:
+    def execute(self, sql: str, parameters: Any = None) -> Any:
         """Run a statement in the driver's own parameter style and give back a CursorResult."""
-        self._tally.before(sql, self._connection.transaction_state())
-        result = self._connection.execute(sql, parameters)
-        self._tally.after(self._connection.transaction_state(), result.rowcount, returned_rows=result.returns_rows)
+        self._tally.before(sql, self._blocking.transaction_state())
+        result = self._blocking.execute(sql, parameters)
+        self._tally.after(self._blocking.transaction_state(), result.rowcount, returned_rows=result.returns_rows)
         return result
 
     def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
         """Run a statement once for each row of parameters and give back a CursorResult, None where there is no row."""
-        self._tally.before(sql, self._connection.transaction_state())
-        result = self._connection.executemany(sql, rows)
+        self._tally.before(sql, self._blocking.transaction_state())
+        result = self._blocking.executemany(sql, rows)
         rowcount = 0 if result is None else result.rowcount
-        self._tally.after(self._connection.transaction_state(), rowcount, returned_rows=False)
+        self._tally.after(self._blocking.transaction_state(), rowcount, returned_rows=False)
         return result
 
 

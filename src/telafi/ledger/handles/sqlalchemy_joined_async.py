@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
@@ -36,13 +37,21 @@ class AsyncSqlalchemyTransaction(AsyncTransaction):
 
     def __init__(self, handle: Any, tally: Tally, connection: Any) -> None:
         super().__init__(handle, tally, connection)
-        self._connection: SqlalchemyHandle = handle.blocking
+        self._blocking: SqlalchemyHandle = handle.blocking
 
-    async def execute(self, sql: str, parameters: Any = ()) -> Any:
-        """Run a statement in the driver's own parameter style and give back a CursorResult, its rows read."""
-        self._tally.before(sql, self._connection.transaction_state())
-        result = await greenlet_spawn(self._connection.execute, sql, parameters)
-        self._tally.after(self._connection.transaction_state(), result.rowcount, returned_rows=result.returns_rows)
+    async def _execute(self, sql: str, parameters: Any) -> Any:
+        """Give back a CursorResult, its rows read."""
+        self._tally.before(sql, self._blocking.transaction_state())
+        result = await greenlet_spawn(self._blocking.execute, sql, parameters)
+        self._tally.after(self._blocking.transaction_state(), result.rowcount, returned_rows=result.returns_rows)
+        return result
+
+    async def _executemany(self, sql: str, rows: Iterable[Any]) -> Any:
+        """Give back a CursorResult, None where there is no row."""
+        self._tally.before(sql, self._blocking.transaction_state())
+        result = await greenlet_spawn(self._blocking.executemany, sql, rows)
+        rowcount = 0 if result is None else result.rowcount
+        self._tally.after(self._blocking.transaction_state(), rowcount, returned_rows=False)
         return result
 
 

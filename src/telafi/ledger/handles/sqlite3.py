@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from telafi.errors import ForkedConnection, LedgerError, NotJoinable, TransactionControl
-from telafi.ledger.handles.guest import Bare, Guest
+from telafi.errors import LedgerError, NotJoinable, TransactionControl
+from telafi.ledger.handles.forks import Home, leave_alone
+from telafi.ledger.handles.guest import Bare, Guest, after_commit
 from telafi.ledger.steps import Batch, Parameters, Rows, Statement, TransactionState
 from telafi.ledger.texts import Texts
 
@@ -49,11 +49,16 @@ class SqliteHandle:
 
     def run(self, statement: Statement) -> Rows:
         """Run a named statement; a list among its parameters travels as JSON."""
-        cursor = self.connection.execute(self._texts[statement.name], adapted(statement.parameters))
-        if cursor.description is None:
-            return Rows([], cursor.rowcount)
-        cursor.row_factory = None  # the user's own does not reach into our rows
-        return Rows(cursor.fetchall(), cursor.rowcount)
+        text_factory = self.connection.text_factory
+        self.connection.text_factory = str  # the user's own does not reach into our rows
+        try:
+            cursor = self.connection.execute(self._texts[statement.name], adapted(statement.parameters))
+            if cursor.description is None:
+                return Rows([], cursor.rowcount)
+            cursor.row_factory = None
+            return Rows(cursor.fetchall(), cursor.rowcount)
+        finally:
+            self.connection.text_factory = text_factory
 
     def run_batch(self, batch: Batch) -> Rows:
         """Run a named statement row by row: there is no round trip to save."""
@@ -62,7 +67,10 @@ class SqliteHandle:
 
     def transaction_state(self) -> TransactionState:
         """Say how the transaction stands."""
-        return "open" if self.connection.in_transaction else "none"
+        try:
+            return "open" if self.connection.in_transaction else "none"
+        except sqlite3.ProgrammingError:
+            return "closed"
 
 
 class OwnSqliteHandle(SqliteHandle):
@@ -83,7 +91,7 @@ class OwnSqliteHandle(SqliteHandle):
 
     def _open(self) -> None:
         self.connection = self._connect()
-        self._process = os.getpid()
+        self.home = Home()
         try:
             self._file = self._identity()
             self._guest: Guest = self._make_guest(self.connection)
@@ -93,14 +101,23 @@ class OwnSqliteHandle(SqliteHandle):
         self._guard = Guard()
         self.connection.set_authorizer(self._guard)
 
-    def check_process(self) -> None:
-        """Refuse a connection that was carried over a fork."""
-        if self._process != os.getpid():
-            raise ForkedConnection
+    def run(self, statement: Statement) -> Rows:
+        """Run a named statement."""
+        self.home.insist()
+        return super().run(statement)
+
+    def run_batch(self, batch: Batch) -> Rows:
+        """Run a named statement row by row."""
+        self.home.insist()
+        return super().run_batch(batch)
+
+    def transaction_state(self) -> TransactionState:
+        """Say how the transaction stands; a forked child has none."""
+        return super().transaction_state() if self.home.is_here() else "none"
 
     def begin(self, isolation: str | None) -> None:  # noqa: ARG002 - SQLite has one level, and it is serializable
         """Open a transaction that holds the write lock; refuses a replaced file and a forked connection."""
-        self.check_process()
+        self.home.insist()
         if self._identity() != self._file:
             raise LedgerError("the ledger's file was replaced while it was open: nothing was written to the old one")
         self._guard.closed = self._guard.tripped = False
@@ -112,14 +129,18 @@ class OwnSqliteHandle(SqliteHandle):
 
         Raises TransactionControl where the unit's code has tried to end the transaction: it may have meant a ROLLBACK.
         """
+        self.home.insist()
         if self._guard.tripped:
             raise TransactionControl
         self._guard.closed = False
         self.connection.execute(self._guard.commit)
-        self._guest.ended()
+        with after_commit():
+            self._guest.ended()
 
     def rollback(self) -> None:
-        """Roll back; quiet where SQLite has done so by itself."""
+        """Roll back; quiet where SQLite has done so by itself, and in a forked child."""
+        if not self.home.is_here():
+            return
         self._guard.closed = self._guard.tripped = False
         try:
             if self.connection.in_transaction:
@@ -138,10 +159,14 @@ class OwnSqliteHandle(SqliteHandle):
 
     def flush(self) -> None:
         """Write out what that object still holds."""
+        self.home.insist()
         self._guest.flush()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; a forked child leaves it to its parent."""
+        if not self.home.is_here():
+            leave_alone(self.connection, self._guest)
+            return
         self._guard.closed = False
         try:
             self._guest.close()
