@@ -92,7 +92,7 @@ def plan(connection: Any, texts: Texts, engine: str, name: str, spans: list[tupl
 
 def one_commit(connection: Any, texts: Texts, engine: str, name: str, spans: list[tuple[int, int]]) -> int:
     insert = f"INSERT INTO effects (at, job) VALUES ({marker(engine)}, 1)"
-    shared = {"job": name, "run": f"{spans[0][0]:032x}", "kind": "catch-up", "outside": False}
+    shared = {"job": name, "run": f"{spans[0][0]:032x}", "kind": "catch-up", "outside": False, "parked": False}
     claims = [{**shared, "start": start, "end": end, "claim": f"{start:032x}"} for start, end in spans]
     result = {"new": None, "repeated": None, "effects": 1, "milliseconds": 0, "finished_at": 0}
     many_rows = len(spans) > 1

@@ -16,11 +16,11 @@ from telafi.ledger.joining import Joining
 from telafi.ledger.port import Engine
 from telafi.ledger.transaction import AsyncTransaction, Transaction
 from telafi.ledger.verbs import Ledger
+from telafi.lock.moment import Moment
 from telafi.plan.retry import RetryPolicy
 from telafi.work.attempts import Repeater
 from telafi.work.job import InDoubtPolicy, Isolation, Job, OnError
 from telafi.work.jobs import Jobs
-from telafi.work.moment import Moment
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,7 +55,8 @@ class Telafi:
         engine = _engine_of(url, schema, lock_timeout_seconds, network_allowed=network_allowed)
         policy = retry or RetryPolicy()
         moment = Moment(
-            engine,
+            engine.describe(),
+            engine.file(),
             self.clock,
             place=None if place is None else Path(place),
             locked=locked,
@@ -112,12 +113,14 @@ class Telafi:
 
 def _engine_of(url: str, schema: str, lock_timeout_seconds: float, *, network_allowed: bool) -> Engine:
     scheme, separator, rest = url.partition("://")
-    if separator and scheme == "sqlite" and rest.startswith("/") and rest[1:]:
+    if separator and scheme == "sqlite" and rest.startswith("/") and rest[1:] and not set(rest) & set("?#"):
+        if rest == "/:memory:":
+            raise MalformedUrl("a ledger in memory would forget everything with the process: name a file")
         path = Path(rest[1:])
         return SqliteEngine(path, lock_timeout_seconds=lock_timeout_seconds, network_allowed=network_allowed)
     if separator and scheme in ("postgresql", "postgres", "postgresql+psycopg") and rest:
         return PostgresqlEngine(url, schema=schema, lock_timeout_seconds=lock_timeout_seconds)
-    shown = scheme if separator else url
+    shown = f"{scheme}://…" if separator else url
     raise MalformedUrl(
         f"{shown!r} is not the URL of a ledger: write sqlite:///file.db, sqlite:////absolute/file.db or "
         "postgresql://user@host/database"

@@ -115,10 +115,6 @@ class SecondTransaction(TelafiError):
     """A unit has one transaction: a second block would split the mark from the effect."""
 
 
-class LeaseLost(TelafiError):
-    """Another process took this unit over: the effect was rolled back."""
-
-
 class AlreadyDone(BaseException):
     """Another copy has done, or is doing, this unit: nothing is left to do.
 

@@ -117,10 +117,10 @@ class Shop:
         assert holding.line().startswith("HOLDING")
         return holding
 
-    def objects(self, *arguments: str, **more: str) -> list[dict[str, Any]]:
+    def objects(self, *arguments: str, status: int = 0, **more: str) -> list[dict[str, Any]]:
         """Run a command with --json and read every line."""
         done = self.telafi(*arguments, "--json", **more)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == status, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def states(self, job: str) -> list[str]:

@@ -126,7 +126,7 @@ def test_wrong_use_comes_before_failed_and_the_others_still_run(shop: Shop) -> N
         (["walk"], "no such command 'walk'; see telafi --help"),
         (["run", "--fast", "fails"], "no such option '--fast'; see telafi run --help"),
         (["db", "status", "--schema", "other"], "--schema belongs to --db"),
-        (["db", "status", "--db", "mysql://somewhere/x"], "'mysql' is not the URL of a ledger"),
+        (["db", "status", "--db", "mysql://somewhere/x"], "'mysql://…' is not the URL of a ledger"),
     ],
 )
 def test_wrong_use_is_2_and_one_clear_line(shop: Shop, arguments: list[str], answer: str) -> None:

@@ -1,5 +1,10 @@
 """What `status`, `windows` and `db` show."""
 
+import sqlite3
+from contextlib import closing
+
+import pytest
+
 from tests.cli.sample import Shop
 
 
@@ -29,7 +34,7 @@ def test_status_shows_late_jobs_first(shop_anywhere: Shop) -> None:
     found = shop_anywhere.objects("status", "parks", "sales-summary")
     assert [(job["job"], job["state"], job["due"], job["parked"]) for job in found] == [
         ("sales-summary", "late", 12, 0),
-        ("parks", "ok", 0, 14),
+        ("parks", "parked", 0, 14),
     ]
     assert found[0]["last_success"] == "2026-09-04T12:07:00Z"
     assert found[0]["waiting_since"] == "2026-09-04T13:00:00Z"
@@ -41,7 +46,7 @@ def test_status_as_a_table(shop: Shop) -> None:
     titles, *rows = shop.telafi("status", "parks", "sales-summary").stdout.splitlines()
     assert titles.split("  ")[0] == "JOB"
     assert [" ".join(row.split()) for row in rows] == [
-        "parks ok 2026-09-04T12:00:00Z 0 - 2026-09-04T13:05:00Z - - 2 -",
+        "parks parked 2026-09-04T12:00:00Z 0 - 2026-09-04T13:05:00Z - - 2 -",
         "sales-summary ok 2026-09-04T12:00:00Z 0 2026-09-04T12:07:00Z 2026-09-04T13:05:00Z - - - -",
     ]
 
@@ -92,7 +97,7 @@ def test_windows_that_were_compacted_are_one_line(shop: Shop) -> None:
 
 def test_db_upgrade_and_status_without_an_application(shop: Shop, ledger_url: str) -> None:
     shop.more = {"TELAFI_APP": ""}
-    assert shop.objects("db", "status", "--db", ledger_url)[0]["found"] == 0
+    assert shop.objects("db", "status", "--db", ledger_url, status=1)[0]["found"] == 0
     assert "run `telafi db upgrade`" in shop.telafi("db", "status", "--db", ledger_url).stdout
     assert shop.objects("db", "upgrade", "--db", ledger_url)[0]["applied"] == ["001_heart"]
     assert "nothing to do" in shop.telafi("db", "upgrade", "--db", ledger_url).stdout
@@ -104,8 +109,28 @@ def test_db_upgrade_in_a_schema_of_its_own(shop: Shop, postgresql_url: str) -> N
     where = ("--db", postgresql_url, "--schema", "orders")
     assert shop.objects("db", "upgrade", *where)[0]["applied"] == ["001_heart"]
     assert shop.objects("db", "status", *where)[0]["pending"] == []
-    assert shop.objects("db", "status", "--db", postgresql_url)[0]["found"] == 0
+    assert shop.objects("db", "status", "--db", postgresql_url, status=1)[0]["found"] == 0
     assert "CREATE TABLE orders.windows" in shop.telafi("db", "sql", *where).stdout
+
+
+def test_a_ledger_of_a_newer_release_is_left_alone(shop: Shop) -> None:
+    url = f"sqlite:///{shop.directory}/newer.db"
+    shop.objects("db", "upgrade", "--db", url)
+    with closing(sqlite3.connect(shop.directory / "newer.db")) as connection, connection:
+        connection.execute("INSERT INTO telafi_versions VALUES (99, '099_later', 0)")
+    done = shop.telafi("db", "upgrade", "--db", url)
+    assert (done.returncode, "upgrade Telafi" in done.stderr) == (75, True)
+    assert shop.objects("db", "status", "--db", url, status=1)[0]["found"] == 99
+
+
+def test_looking_creates_no_ledger(shop: Shop) -> None:
+    shop.objects("db", "status", "--db", f"sqlite:///{shop.directory}/typo.db", status=1)
+    assert not (shop.directory / "typo.db").exists()
+
+
+@pytest.mark.parametrize("url", ["sqlite:///:memory:", "sqlite:///sales.db?mode=ro"])
+def test_a_url_that_would_mean_another_file_is_refused(shop: Shop, url: str) -> None:
+    assert shop.telafi("db", "status", "--db", url).returncode == 2
 
 
 def test_db_sql_prints_every_statement(shop: Shop) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from telafi.lock.file import lock_path, open_lock
-from telafi.lock.machine import started
+from telafi.lock.machine import boot_id, host_name, started
 from telafi.lock.owner import Owner, process_file
-from telafi.lock.process import ProcessLock, boot_id, host_name, is_gone, sweep
+from telafi.lock.process import ProcessLock, is_gone, sweep
 from telafi.lock.verbs import native
 from tests.lock.agents import agents, me
 

@@ -8,9 +8,8 @@ import pytest
 
 from telafi.errors import LockPlaceError
 from telafi.lock.far_byte import FAR_BYTE, FarByte
-from telafi.lock.file import lock_path
+from telafi.lock.file import FileLock, lock_path
 from telafi.lock.record import RECORD_BYTES_MAX
-from telafi.lock.windows import WindowsFileLock
 from tests.lock.agents import me
 
 
@@ -37,7 +36,7 @@ class FakeWindows:
 @pytest.mark.parametrize("busy_errno", [13, 36])
 def test_T2_09_both_busy_errors_of_windows_mean_false(tmp_path: Path, busy_errno: int) -> None:
     api, path = FakeWindows(busy_errno), lock_path(tmp_path, "report")
-    first, second = WindowsFileLock(path, me(), api=api), WindowsFileLock(path, me(), api=api)
+    first, second = FileLock(path, me(), FarByte(api)), FileLock(path, me(), FarByte(api))
     assert first.acquire() is True
     assert second.acquire() is False
     assert not second.still_mine()
@@ -47,26 +46,26 @@ def test_T2_09_both_busy_errors_of_windows_mean_false(tmp_path: Path, busy_errno
 
 def test_T2_09_any_other_error_of_windows_is_told(tmp_path: Path) -> None:
     api, path = FakeWindows(5), lock_path(tmp_path, "report")
-    assert WindowsFileLock(path, me(), api=api).acquire() is True
+    assert FileLock(path, me(), FarByte(api)).acquire() is True
     with pytest.raises(LockPlaceError, match="report"):
-        WindowsFileLock(path, me(), api=api).acquire()
+        FileLock(path, me(), FarByte(api)).acquire()
 
 
 def test_T2_11_the_same_byte_is_unlocked_however_much_was_written(tmp_path: Path) -> None:
     api, path = FakeWindows(), lock_path(tmp_path, "report")
-    lock = WindowsFileLock(path, me(), api=api)
+    lock = FileLock(path, me(), FarByte(api))
     for _ in range(3):
         assert lock.acquire() is True
         lock.release()
     assert api.calls == [("lock", FAR_BYTE), ("unlock", FAR_BYTE)] * 3
     assert api.held == {}
-    assert WindowsFileLock(path, me(), api=api).acquire() is True
+    assert FileLock(path, me(), FarByte(api)).acquire() is True
 
 
 def test_T2_13_the_record_lies_outside_the_locked_byte(tmp_path: Path) -> None:
     api, path = FakeWindows(), lock_path(tmp_path, "report")
-    assert WindowsFileLock(path, me(), api=api).acquire() is True
-    assert WindowsFileLock(path, me(), api=api).holder() == me()
+    assert FileLock(path, me(), FarByte(api)).acquire() is True
+    assert FileLock(path, me(), FarByte(api)).holder() == me()
     assert path.stat().st_size <= RECORD_BYTES_MAX < FAR_BYTE
 
 

@@ -97,6 +97,11 @@ def lines(events: Sequence[Event]) -> list[str]:
 class Stage:
     """One application, its clock, its ledger seen from outside, and a table that shows every effect."""
 
+    @property
+    def locks(self) -> Path:
+        """The ledger's own directory below the place."""
+        return self.app.jobs._moment.place
+
     def __init__(self, url: str, place: Path, now: str = "12:07", **options: Any) -> None:
         self.url, self.place = url, place
         self.is_server = url.startswith("postgresql")
@@ -216,7 +221,7 @@ class Stage:
         with moment.held("nobody"):
             alive = Owner.from_text(moment.owner())
         killed = replace(alive, started=f"0@{alive.started.partition('@')[2]}", name=new_name())
-        process_file(self.place, killed.name).touch(mode=0o600)
+        process_file(self.locks, killed.name).touch(mode=0o600)
         return killed.as_text()
 
     def perform(self, steps: Steps[T]) -> T:

@@ -98,10 +98,13 @@ def test_the_watermark_of_a_stub_may_be_asked_for(stage: Stage) -> None:
     assert stage.run(window="10:20") == ["PROCESSED 10:20-11:00 catch-up"]
 
 
-def test_a_parked_window_is_left_to_its_command(stage: Stage) -> None:
+def test_a_parked_window_is_done_when_a_person_asks_for_it_by_name(stage: Stage) -> None:
     stage.plan(hours(10, 11))
     stage.force("10:00", "parked")
     stage.hourly()
+    assert stage.run()[0].startswith("PROCESSED 11:00")
+    assert stage.run(window="10:00") == ["PROCESSED 10:00-11:00 catch-up"]
+    assert stage.effects() == ["10:00", "11:00"]
     assert stage.run(window="10:00") == ["SKIPPED 10:00-11:00 key-exists"]
 
 

@@ -173,8 +173,8 @@ def test_T1_37_started_twice_after_the_clocks_went_back(stage: Stage) -> None:
 
 
 def test_T2_01_a_number_in_the_lock_file_locks_nothing(stage: Stage) -> None:
-    stage.place.mkdir(mode=0o700)
-    lock = lock_path(stage.place, "hourly")
+    stage.locks.mkdir(mode=0o700, parents=True)
+    lock = lock_path(stage.locks, "hourly")
     lock.write_text("1\n")
     lock.chmod(0o600)
     seen = []
@@ -193,7 +193,7 @@ def test_T2_15_reading_the_lock_file_does_not_free_it(stage: Stage) -> None:
     told = []
 
     def body(window: Window, tx: Transaction) -> None:
-        lock_path(stage.place, "hourly").read_bytes()
+        lock_path(stage.locks, "hourly").read_bytes()
         told.extend(lines(other.jobs.run("hourly")))
 
     stage.hourly(body)

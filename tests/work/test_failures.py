@@ -50,7 +50,9 @@ def test_park_goes_on_behind_the_window_once_its_attempts_are_spent(stage: Stage
     assert stage.rows() == ["10:00-11:00 parked", "11:00-12:00 done"]
     assert stage.run() == ["IDLE 12:00 next=13:00"]
     assert stage.watermark() == "12:00"
-    assert stage.run(window="10:00") == ["SKIPPED 10:00-11:00 key-exists"]
+    # By name it is tried once more; one that fails again stays parked.
+    assert stage.run(window="10:00") == ["FAILED 10:00-11:00 ValueError None"]
+    assert stage.rows() == ["10:00-11:00 parked", "11:00-12:00 done"]
     assert stage.effects() == ["11:00"]
 
 

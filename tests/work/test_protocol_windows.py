@@ -395,7 +395,7 @@ NINE, TEN, ELEVEN = hours(9, 12)
 def charged(stage: Stage, plan: list[Span]) -> dict[Span, int]:
     texts = "[" + ", ".join(f"[{span.start}, {span.end}]" for span in plan) + "]"
     stage.leave_dead_run("dead", [(bounds(span)[:5], bounds(span)[6:]) for span in plan])
-    stage.perform(charge(RunRow("dead", texts, "gone", at("12:00")), "hourly"))
+    stage.perform(charge(RunRow("dead", texts, "gone"), "hourly"))
     return stage.perform(read_charges("hourly"))
 
 

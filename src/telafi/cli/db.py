@@ -55,9 +55,10 @@ def upgrade(invocation: Invocation, *, url: str | None, schema: str | None, as_j
 @ledger_options
 @click.pass_obj
 def status(invocation: Invocation, *, url: str | None, schema: str | None, as_json: bool) -> None:
-    """Compare the ledger's tables with those of this release."""
+    """Compare the ledger's tables with those of this release; exit status 1 where they differ."""
     ledger = _ledger(invocation, url, schema)
     found, wanted, pending = ledger.status()
+    invocation.status = 0 if found == wanted and not pending else 1
     if as_json:
         state = {"ledger": ledger.url, "found": found, "wanted": wanted, "pending": list(pending)}
         click.echo(json.dumps(state))

@@ -84,11 +84,17 @@ def as_object(job: JobStatus) -> dict[str, object]:
 def _state(job: JobStatus) -> str:
     if job.paused:
         return "paused"
+    if job.in_doubt:
+        return "in-doubt"
     if job.late:
         return "late"
+    if job.failing:
+        return "failing"
     if job.watermark is None:
         return "new"
-    return "due" if job.due else "ok"
+    if job.due:
+        return "due"
+    return "parked" if job.parked else "ok"
 
 
 def _lock(lock: LockView) -> str:

@@ -11,7 +11,7 @@ from telafi.cli.table import show_table
 from telafi.instants import Span, instant_text
 from telafi.ledger.rows import ListedRange, ListedWindow
 
-TITLES = ("WINDOW", "STATE", "KIND", "ATTEMPTS", "NEW", "REPEATED", "MS", "REASON")
+TITLES = ("WINDOW", "STATE", "KIND", "FAILURES", "NEW", "REPEATED", "MS", "REASON")
 
 
 @click.command(

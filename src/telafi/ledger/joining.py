@@ -5,42 +5,19 @@ from __future__ import annotations
 import secrets
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, Final, NamedTuple
+from typing import Any
 from weakref import WeakSet
 
 from telafi.clock import Clock
 from telafi.errors import NotJoinable
 from telafi.keys import checked_scope
+from telafi.ledger.kinds import KINDS, Kind
 from telafi.ledger.marks import MarkScope
 from telafi.ledger.port import Engine
 from telafi.ledger.runners import aperform, perform
 from telafi.ledger.steps import Statement, Steps
-from telafi.ledger.transaction import AsyncTransaction, Tally, Transaction
-
-
-class Way(NamedTuple):
-    """How to join a connection: the module that speaks its driver, and the transaction that its users are given."""
-
-    dialect: str | None
-    is_async: bool
-    module: str
-    transaction: str | None = None
-
-
-WAYS: Final = {
-    "sqlite3.Connection": Way("sqlite", False, "sqlite3"),
-    "aiosqlite.core.Connection": Way("sqlite", True, "aiosqlite"),
-    "psycopg.Connection": Way("postgresql", False, "psycopg"),
-    "psycopg.AsyncConnection": Way("postgresql", True, "psycopg_async"),
-    "sqlalchemy.engine.base.Connection": Way(None, False, "sqlalchemy_joined", "SqlalchemyTransaction"),
-    "sqlalchemy.orm.session.Session": Way(None, False, "sqlalchemy_joined", "SqlalchemyTransaction"),
-    "sqlalchemy.ext.asyncio.engine.AsyncConnection": Way(
-        None, True, "sqlalchemy_joined_async", "AsyncSqlalchemyTransaction"
-    ),
-    "sqlalchemy.ext.asyncio.session.AsyncSession": Way(
-        None, True, "sqlalchemy_joined_async", "AsyncSqlalchemyTransaction"
-    ),
-}
+from telafi.ledger.tally import Tally
+from telafi.ledger.transaction import AsyncTransaction, Transaction
 
 
 class Joining:
@@ -55,38 +32,38 @@ class Joining:
 
     def join(self, connection: Any, scope: str) -> Transaction:
         """Join what a blocking connection has open; raises NotJoinable."""
-        way, scope = self._way_of(connection, is_async=False), checked_scope(scope)
-        module = import_module(f"telafi.ledger.handles.{way.module}")
+        known, scope = self._kind_of(connection, is_async=False), checked_scope(scope)
+        module = import_module(f"telafi.ledger.handles.{known.module}")
         handle = module.joined(connection, self._engine.texts)
         if not self._knows(handle):
             perform(self._compare(self._ledger or self._read_own()), handle)
             self._remember(handle)
-        kind: type[Transaction] = getattr(module, way.transaction) if way.transaction else Transaction
+        kind: type[Transaction] = getattr(module, known.transaction) if known.transaction else Transaction
         return kind(handle, self._tally(scope), connection)
 
     async def ajoin(self, connection: Any, scope: str) -> AsyncTransaction:
         """Join what an async connection has open; raises NotJoinable."""
-        way, scope = self._way_of(connection, is_async=True), checked_scope(scope)
-        module = import_module(f"telafi.ledger.handles.{way.module}")
+        known, scope = self._kind_of(connection, is_async=True), checked_scope(scope)
+        module = import_module(f"telafi.ledger.handles.{known.module}")
         handle = await module.joined(connection, self._engine.texts)
         if not self._knows(handle):
             await aperform(self._compare(self._ledger or await self._aread_own()), handle)
             self._remember(handle)
-        kind: type[AsyncTransaction] = getattr(module, way.transaction) if way.transaction else AsyncTransaction
+        kind: type[AsyncTransaction] = getattr(module, known.transaction) if known.transaction else AsyncTransaction
         return kind(handle, self._tally(scope), connection)
 
-    def _way_of(self, connection: Any, *, is_async: bool) -> Way:
+    def _kind_of(self, connection: Any, *, is_async: bool) -> Kind:
         shown = f"{type(connection).__module__}.{type(connection).__qualname__}"
         names = [f"{ancestor.__module__}.{ancestor.__qualname__}" for ancestor in type(connection).__mro__]
-        way = next((WAYS[name] for name in names if name in WAYS), None)
-        if way is None:
-            raise NotJoinable(f"Telafi cannot join a {shown}; it can join: {', '.join(WAYS)}")
-        if way.is_async != is_async:
-            verb = "`await app.ajoin(…)`" if way.is_async else "`app.join(…)`"
+        kind = next((KINDS[name] for name in names if name in KINDS), None)
+        if kind is None:
+            raise NotJoinable(f"Telafi cannot join a {shown}; it can join: {', '.join(KINDS)}")
+        if kind.is_async != is_async:
+            verb = "`await app.ajoin(…)`" if kind.is_async else "`app.join(…)`"
             raise NotJoinable(f"a {shown} is joined by {verb}")
-        if way.dialect not in (None, self._engine.dialect):
+        if kind.dialect not in (None, self._engine.dialect):
             raise NotJoinable(f"this is a {shown}, but the ledger is on {self._engine.dialect}")
-        return way
+        return kind
 
     def _tally(self, scope: str) -> Tally:
         parent = f"join {secrets.token_hex(8)}"

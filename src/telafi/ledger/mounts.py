@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -31,17 +33,11 @@ def mount_of(path: Path, mountinfo: str | None = None) -> Mount | None:
 
     `mountinfo` stands in for the text of /proc/self/mountinfo.
     """
-    if mountinfo is None:
-        mountinfo = _mountinfo()
-    # What does not exist yet is no mount point, so the deepest parent that exists decides by itself.
     target = os.path.realpath(path)
-    found: Mount | None = None
-    for line in mountinfo.splitlines():
-        mount = _parsed(line)
-        # The later of two mounts on one point hides the earlier.
-        if mount is not None and _holds(mount.point, target) and (not found or len(mount.point) >= len(found.point)):
-            found = mount
-    return found
+    if mountinfo is not None:
+        return _holding(target, mountinfo)
+    beside = _beside(target)
+    return _holding(target, _mountinfo()) if beside is None else _holding_at(*beside, _mountinfo)
 
 
 def file_system_of(path: Path, mountinfo: str | None = None) -> str | None:
@@ -59,6 +55,43 @@ def is_network(file_system: str) -> bool:
     if file_system.startswith("fuse."):
         return file_system not in _LOCAL_IN_USER_SPACE
     return _NETWORK.fullmatch(file_system) is not None
+
+
+def _beside(target: str) -> tuple[str, int] | None:
+    """Give a directory that lies on the same device as a path does, or will, and the device; None where none tells."""
+    try:
+        here = _device_of(Path(target))
+        for parent in Path(target).parents:
+            device = _device_of(parent)
+            if device is not None:
+                return (str(parent), device) if here in (None, device) else (target, here or 0)
+    except OSError:
+        pass
+    return None
+
+
+def _device_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_dev
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def _holding_at(path: str, device: int, read: Callable[[], str]) -> Mount | None:  # noqa: ARG001 - part of the key
+    """Look once in a process: the list of all mounts is long, and what is mounted there later has another device."""
+    return _holding(path, read())
+
+
+def _holding(target: str, mountinfo: str) -> Mount | None:
+    # What does not exist yet is no mount point, so the deepest parent that exists decides by itself.
+    found: Mount | None = None
+    for line in mountinfo.splitlines():
+        mount = _parsed(line)
+        # The later of two mounts on one point hides the earlier.
+        if mount is not None and _holds(mount.point, target) and (not found or len(mount.point) >= len(found.point)):
+            found = mount
+    return found
 
 
 def _mountinfo() -> str:

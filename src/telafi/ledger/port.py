@@ -6,6 +6,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, Protocol
 
+from telafi.errors import LedgerError
 from telafi.ledger.steps import AsyncHandle, Handle
 from telafi.ledger.texts import Texts
 from telafi.plan.windows import Style
@@ -34,7 +35,6 @@ class Engine(Protocol):
     texts: Texts
     style: Style
     is_server: bool
-    creates_itself: bool
 
     def describe(self) -> str:
         """Give the URL without any password."""
@@ -50,6 +50,9 @@ class Engine(Protocol):
 
     async def aconnect(self, guest: str | None = None) -> AsyncHandle:
         """Open one for async code."""
+
+    def explain(self, error: BaseException) -> LedgerError:
+        """Say what is wrong with the ledger, where, and what to do."""
 
     def classify(self, error: BaseException) -> Fault:
         """Say what an error means, by its code."""

@@ -25,7 +25,6 @@ class WindowRow(NamedTuple):
     outside: bool
     attempts: int
     reason: str | None
-    error: str | None
 
 
 class RunRow(NamedTuple):
@@ -34,7 +33,6 @@ class RunRow(NamedTuple):
     id: str
     plan: str
     owner: str
-    opened_at: int
 
 
 class ListedWindow(NamedTuple):

@@ -30,20 +30,30 @@ def read_status(engine: Engine) -> Steps[SchemaStatus]:
     return SchemaStatus(found, known[-1].version, pending)
 
 
+def missing_status(engine: Engine) -> SchemaStatus:
+    """Give the status of a ledger that is not there yet."""
+    known = migrations(engine.dialect)
+    return SchemaStatus(0, known[-1].version, tuple(migration.name for migration in known))
+
+
 def ensure(engine: Engine, clock: Clock) -> Steps[None]:
     """See that the schema fits; a SQLite ledger creates or upgrades itself. Raises SchemaError."""
     status = yield from read_status(engine)
-    if status.found > status.wanted:
-        raise SchemaError(
-            f"the ledger {engine.describe()} has schema version {status.found}, this Telafi knows {status.wanted}: "
-            "upgrade Telafi, or give it the URL of another ledger"
-        )
+    _refuse_newer(engine, status.found, status.wanted)
     if not status.pending:
         return
-    if not engine.creates_itself:
+    if engine.is_server:
         state = "has no tables of Telafi" if status.found == 0 else f"has schema version {status.found}"
         raise SchemaError(f"the ledger {engine.describe()} {state}: run `telafi db upgrade`")
     yield from upgrade(engine, clock)
+
+
+def _refuse_newer(engine: Engine, found: int, wanted: int) -> None:
+    if found > wanted:
+        raise SchemaError(
+            f"the ledger {engine.describe()} has schema version {found}, this Telafi knows {wanted}: "
+            "upgrade Telafi, or give it the URL of another ledger"
+        )
 
 
 def upgrade(engine: Engine, clock: Clock) -> Steps[Sequence[str]]:
@@ -59,6 +69,7 @@ def upgrade(engine: Engine, clock: Clock) -> Steps[Sequence[str]]:
         yield Statement("create_schema")
         yield Statement("create_versions")
         present = yield from _versions()
+        _refuse_newer(engine, max(present, default=0), migrations(engine.dialect)[-1].version)
         applied = [item for item in migrations(engine.dialect) if item.version not in present]
         for migration in applied:
             yield from _apply(engine, migration, clock)

@@ -3,80 +3,16 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
 
-from telafi.errors import TransactionControl, WrongUse
-from telafi.keys import checked_key, checked_keys, checked_scope, fingerprint
-from telafi.ledger.marks import MarkScope, first_time, first_times
+from telafi.keys import checked_key, checked_keys, fingerprint
+from telafi.ledger.marks import first_time, first_times
 from telafi.ledger.runners import aperform, perform
 from telafi.ledger.steps import AsyncHandle, Handle, Steps
+from telafi.ledger.tally import Tally
 
 T = TypeVar("T")
-_SETTING: Final = re.compile(r"\s*(SET|RESET|DISCARD)\b", re.IGNORECASE)
-
-
-class Tally:
-    """What a unit has done so far, and whether its transaction is still whole."""
-
-    __slots__ = (
-        "effects",
-        "grouped",
-        "instant",
-        "keyed",
-        "lent",
-        "met",
-        "new",
-        "origin",
-        "pending",
-        "repeated",
-        "returning",
-        "split",
-    )
-
-    def __init__(self, origin: Callable[[], MarkScope], *, returning: bool, grouped: bool = False) -> None:
-        self.origin = origin
-        self.returning = returning
-        self.grouped = grouped
-        self.split = False
-        self.lent = False
-        self.met: BaseException | None = None
-        self.pending = 0
-        self.keyed = False
-        self.instant = 0
-        self.new = 0
-        self.repeated = 0
-        self.effects = 0
-
-    def before(self, sql: str, state: str) -> None:
-        """Refuse a statement that would fall outside the unit's transaction."""
-        if self.split or state == "none":
-            raise TransactionControl("the unit's transaction has ended: no further statement can join it")
-        if self.grouped and _SETTING.match(sql):
-            raise WrongUse("SET is refused in a job with group=: it would reach into the other units of the group")
-
-    def after(self, state: str, rowcount: int, *, returned_rows: bool) -> None:
-        """Notice at once when the statement ended the transaction; count what it changed."""
-        if state == "none":
-            self.split = True
-            raise TransactionControl
-        if not returned_rows and rowcount > 0:
-            self.effects += rowcount
-
-    def marks(self, scope: str | None, state: str) -> MarkScope:
-        """Choose the scope of record keys: the asking job's own, or one that is shared on purpose."""
-        self.before("", state)
-        self.keyed = True
-        origin = self.origin()
-        self.instant = max(origin.created_at, self.instant + 1)
-        return MarkScope(origin.scope if scope is None else checked_scope(scope), origin.parent, self.instant)
-
-    def count(self, asked: int, new: int) -> None:
-        """Count new and repeated record keys."""
-        self.new += new
-        self.repeated += asked - new
-        self.effects += new
 
 
 class Transaction:
@@ -105,12 +41,15 @@ class Transaction:
         self._tally.before(sql, self._handle.transaction_state())
         given = () if parameters is None else (parameters,)
         try:
+            changes = _changes_of(self._connection)
             cursor = self._connection.execute(sql, *given)
         except BaseException as error:
             self._tally.met = error
             raise
         returned_rows = cursor.description is not None
         self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=returned_rows)
+        if returned_rows:
+            self._tally.returned(sql, cursor.rowcount, self._connection, changes)
         return cursor
 
     def executemany(self, sql: str, rows: Iterable[Any]) -> Any:
@@ -189,9 +128,12 @@ class AsyncTransaction:
     async def _execute(self, sql: str, parameters: Any) -> Any:
         self._tally.before(sql, self._handle.transaction_state())
         given = () if parameters is None else (parameters,)
+        changes = _changes_of(self._connection)
         cursor = await self._connection.execute(sql, *given)
         returned_rows = cursor.description is not None
         self._tally.after(self._handle.transaction_state(), cursor.rowcount, returned_rows=returned_rows)
+        if returned_rows:
+            self._tally.returned(sql, cursor.rowcount, self._connection, changes)
         return cursor
 
     async def _executemany(self, sql: str, rows: Iterable[Any]) -> Any:
@@ -229,6 +171,12 @@ class AsyncTransaction:
         except BaseException as error:
             self._tally.met = error
             raise
+
+
+def _changes_of(connection: Any) -> int | None:
+    """Count the rows that were written on a connection of SQLite's so far; None on any other."""
+    changes: int | None = getattr(connection, "total_changes", None)
+    return changes
 
 
 def in_order(asked: Sequence[str], new: set[str]) -> list[str]:

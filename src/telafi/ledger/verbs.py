@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager, closing, contextmanager
 from typing import Protocol, TypeVar
 
 from telafi.clock import Clock
-from telafi.errors import LedgerBusy, LedgerError, TelafiError
+from telafi.errors import LedgerBusy, TelafiError
 from telafi.ledger.causes import told_by_driver
 from telafi.ledger.port import Engine, Fault
 from telafi.ledger.runners import aperform, perform
-from telafi.ledger.schema import SchemaStatus, ensure, read_status, script, upgrade
+from telafi.ledger.schema import SchemaStatus, ensure, missing_status, read_status, script, upgrade
 from telafi.ledger.steps import AsyncHandle, Handle, Steps
 
 T = TypeVar("T")
@@ -66,6 +66,9 @@ class Ledger:
 
     def status(self) -> SchemaStatus:
         """Compare the ledger's schema with this release's."""
+        file = self._engine.file()
+        if file is not None and file.parent.is_dir() and not file.exists():
+            return missing_status(self._engine)  # looking creates nothing
         with self._named(), closing(self._engine.connect()) as handle:
             return perform(read_status(self._engine), handle)
 
@@ -87,5 +90,5 @@ class Ledger:
                 raise LedgerBusy(text) from error
             # A job's own errors never come here: what a driver says now, it says of the ledger's statements.
             if told_by_driver(error) or fault is not Fault.OTHER:
-                raise LedgerError(f"the ledger {self.url} cannot be reached, read or written: {error}") from error
+                raise self._engine.explain(error) from error
             raise

@@ -23,12 +23,13 @@ class Claim(NamedTuple):
     run: str
     kind: str
     outside: bool = False
+    parked: bool = False
 
     def parameters(self, **more: Any) -> dict[str, Any]:
         """Name the window and the claim for a statement."""
         return {
             "job": self.job, "start": self.span.start, "end": self.span.end, "claim": self.id, "run": self.run,
-            "kind": self.kind, "outside": self.outside, **more,
+            "kind": self.kind, "outside": self.outside, "parked": self.parked, **more,
         }  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def read_ahead(job: str, position: int) -> Steps[Ahead]:
     ranges = yield Statement("read_ranges_ahead", parameters)
     return Ahead(
         [Stored(start, end, state) for start, end, state, _ in rows.rows],
-        [Stored(start, end, DONE) for start, end, _ in ranges.rows],
+        [Stored(start, end, DONE) for start, end in ranges.rows],
         frozenset(Span(start, end) for start, end, _, attempts in rows.rows if attempts),
     )
 
@@ -84,7 +85,10 @@ def insert_windows(
 
 
 def claim_window(claim: Claim) -> Steps[Claimed | None]:
-    """Move a window from planned to open; None where another copy has it, or the job is paused."""
+    """Move a window from planned to open; None where another copy has it, or the job is paused.
+
+    A claim that says so takes a parked window too: a person has asked for it by name.
+    """
     answer = yield Statement("claim_window", claim.parameters())
     if answer.rowcount != 1:
         return None

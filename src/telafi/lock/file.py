@@ -40,10 +40,6 @@ def lock_path(place: Path, name: str) -> Path:
 
 def open_lock(path: Path, me: Holder) -> Lock:
     """Give the lock of this operating system; nothing is taken yet."""
-    if os.name == "nt":
-        from telafi.lock.windows import WindowsFileLock
-
-        return WindowsFileLock(path, me)
     return FileLock(path, me)
 
 

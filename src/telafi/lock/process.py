@@ -17,8 +17,6 @@ from telafi.lock.place import prepare, read_identity
 from telafi.lock.refusals import insist_on_private_file, refusal
 from telafi.lock.verbs import native
 
-__all__ = ["Owner", "ProcessLock", "boot_id", "host_name", "is_gone", "sweep"]
-
 _SWEPT_MAX: Final = 1_000
 
 

@@ -48,6 +48,7 @@ def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) 
             member.began = context.clock.monotonic_seconds()
             running = member
             yield from _call(body_of(member))
+            member.tally.settle()
             done.append(member)
         running = None
         yield from release_windows([member.claim for member in members[len(done) :]])

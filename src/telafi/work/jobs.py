@@ -21,11 +21,11 @@ from telafi.ledger.runners import aperform, perform
 from telafi.ledger.steps import Begin, Commit, Steps
 from telafi.ledger.verbs import Ledger
 from telafi.ledger.watermarks import count_lock_skip
+from telafi.lock.moment import Moment
 from telafi.lock.port import Holder
 from telafi.plan.retry import RetryBudget, RetryPolicy
 from telafi.work.context import RunContext, now_of
 from telafi.work.job import InDoubtPolicy, Isolation, Job, OnError, declare
-from telafi.work.moment import Moment
 from telafi.work.overview import JobStatus, Listing, late_first, look_at_lock, read_listing, read_status
 from telafi.work.run import JobRun
 

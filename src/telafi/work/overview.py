@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from telafi.instants import Span
 from telafi.ledger.rows import ListedRange, ListedWindow
 from telafi.ledger.steps import Statement, Steps
 from telafi.ledger.watermarks import read_job, read_lock_skips
@@ -14,7 +15,7 @@ from telafi.ledger.windows import list_ranges, list_windows, read_ahead, read_la
 from telafi.lock.file import lock_path, open_lock
 from telafi.lock.observed import is_held
 from telafi.lock.port import Holder
-from telafi.plan.catchup import IN_DOUBT, PARKED, first_watermark
+from telafi.plan.catchup import IN_DOUBT, PARKED, PLANNED, first_watermark
 from telafi.plan.lateness import outlook
 from telafi.work.job import Job
 
@@ -51,6 +52,7 @@ class JobStatus:
     skips: LockSkips | None
     parked: int
     in_doubt: int
+    failing: bool
 
 
 class Listing(NamedTuple):
@@ -78,7 +80,7 @@ def read_status(job: Job[..., Any], read_now: Callable[[], Steps[int]], lock: Lo
     return JobStatus(
         job=job.name,
         watermark=None if stored is None else seen.watermark,
-        paused=row is not None and row.paused,
+        paused=row is not None and bool(row.paused),
         due=seen.due,
         late=seen.is_late(now, options.late_after),
         waiting_since=seen.waiting_since,
@@ -88,6 +90,7 @@ def read_status(job: Job[..., Any], read_now: Callable[[], Steps[int]], lock: Lo
         skips=None if skips is None else LockSkips(*skips),
         parked=set_aside.get(PARKED, 0),
         in_doubt=set_aside.get(IN_DOUBT, 0),
+        failing=any(row.state == PLANNED and Span(row.start, row.end) in ahead.tried for row in ahead.rows),
     )
 
 

@@ -8,20 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from telafi.errors import CannotGive
+from telafi.ledger.kinds import KINDS
 
 Where: TypeAlias = Literal["inside", "end", "outside"]
 
-# What may be lent beside Telafi's own objects, by the name of its class; the value says whether it needs `async def`.
-_LENT: Final[Mapping[str, tuple[str, bool, str]]] = {
-    "sqlite3.Connection": ("driver", False, "sqlite"),
-    "aiosqlite.core.Connection": ("driver", True, "sqlite"),
-    "psycopg.Connection": ("driver", False, "postgresql"),
-    "psycopg.AsyncConnection": ("driver", True, "postgresql"),
-    "sqlalchemy.engine.base.Connection": ("sqlalchemy.Connection", False, "any"),
-    "sqlalchemy.orm.session.Session": ("sqlalchemy.Session", False, "any"),
-    "sqlalchemy.ext.asyncio.engine.AsyncConnection": ("sqlalchemy.AsyncConnection", True, "any"),
-    "sqlalchemy.ext.asyncio.session.AsyncSession": ("sqlalchemy.AsyncSession", True, "any"),
-}
 _OURS: Final[Mapping[str, tuple[str, bool | None]]] = {
     "telafi.plan.windows.Window": ("window", None),
     "telafi.ledger.transaction.Transaction": ("transaction", False),
@@ -96,14 +86,13 @@ def _wanted(hint: Any, name: str, label: str, dialect: str, *, is_async: bool) -
         _same_colour(name, hint, label, needs_async=needs_async, is_async=is_async)
         return wanted
     # The very class, not one below it: what is lent would lack whatever a subclass adds.
-    lent = _LENT.get(_shown(hint))
-    if lent is None:
+    kind = KINDS.get(_shown(hint))
+    if kind is None:
         return None
-    wanted, async_only, needs_dialect = lent
-    _same_colour(name, hint, label, needs_async=async_only, is_async=is_async)
-    if needs_dialect not in ("any", dialect):
+    _same_colour(name, hint, label, needs_async=kind.is_async, is_async=is_async)
+    if kind.dialect not in (None, dialect):
         raise CannotGive(f"job {label}: {name} is a {_shown(hint)}, but the ledger is on {dialect}")
-    return wanted
+    return kind.lent
 
 
 def _same_colour(name: str, hint: type, label: str, *, needs_async: bool | None, is_async: bool) -> None:

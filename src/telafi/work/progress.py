@@ -12,7 +12,8 @@ from telafi.ledger.causes import causes
 from telafi.ledger.marks import MarkScope
 from telafi.ledger.port import Fault
 from telafi.ledger.steps import AsyncHandle, Handle
-from telafi.ledger.transaction import AsyncTransaction, Tally, Transaction
+from telafi.ledger.tally import Tally
+from telafi.ledger.transaction import AsyncTransaction, Transaction
 from telafi.ledger.windows import Claim, Claimed, Result
 from telafi.work.attempts import Attempts
 from telafi.work.context import RunContext
@@ -28,13 +29,13 @@ _BLANK: Final = Tally(_nowhere, returning=False)
 class Progress:
     """One unit on its way from planned to done; `claim` is drawn once and kept over all its attempts."""
 
-    def __init__(self, context: RunContext, span: Span, kind: Kind) -> None:
+    def __init__(self, context: RunContext, span: Span, kind: Kind, *, by_name: bool = False) -> None:
         job = context.job
         self.context = context
         self.kind: Kind = kind
         outside = job.asked.where == "outside"
         self.span = span
-        self.claim = Claim(job.name, span, secrets.token_hex(16), context.run, kind, outside)
+        self.claim = Claim(job.name, span, secrets.token_hex(16), context.run, kind, outside, by_name)
         self.began = context.clock.monotonic_seconds()
         self.claimed: Claimed | None = None
         self.tally = _BLANK

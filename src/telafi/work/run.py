@@ -119,7 +119,8 @@ class JobRun:
         if held is not None:
             return held
         member = self._members.pop(span, None)
-        progress = member.alone() if member is not None else Progress(self._context, span, self._kind(span, answer))
+        kind = self._kind(span, answer)
+        progress = member.alone() if member is not None else Progress(self._context, span, kind, by_name=by_name)
         ended = yield from _RUNNERS[self._context.job.asked.where](progress, body_of(progress))
         return None if isinstance(ended, Again) else ended
 

@@ -28,11 +28,19 @@ _STATES: Final = {
     "57P02": Fault.LOST,
     "25006": Fault.LOST,
     "25P03": Fault.LOST,
+    "25P04": Fault.LOST,
+    "57P05": Fault.LOST,
     "53100": Fault.STORAGE,
     "58030": Fault.STORAGE,
     "25P02": Fault.ABORTED,
 }
 _CLASSES: Final = {"53": Fault.TRANSIENT, "08": Fault.LOST}
+# As libpq reads it: a user name and a password end at the first @ or /, so neither may hold one of them.
+_HOST: Final = r"(?:\[[^\]@/?]*\]|[^:@/?,\[\]]*)(?::\d*)?"
+_URL: Final = re.compile(
+    rf"(?P<scheme>[a-z]+)://(?:(?P<user>[^:@/?]*)(?P<password>:[^@/]*)?@)?(?P<place>{_HOST}(?:,{_HOST})*(?:/[^@?]*)?)"
+    r"(?:\?(?:[^=&?]+=[^&]*(?:&|$))*)?"
+)
 
 
 class PostgresqlEngine:
@@ -41,25 +49,30 @@ class PostgresqlEngine:
     dialect = "postgresql"
     style: Style = "datetime"
     is_server = True
-    creates_itself = False
 
     def __init__(self, url: str, *, schema: str = "telafi", lock_timeout_seconds: float = 10.0) -> None:
         if not SCHEMA_NAME.fullmatch(schema):
             raise MalformedUrl(f"the schema name {schema!r} is not usable: letters a-z, digits and _, 41 at most")
         self._url = re.sub(r"^postgresql\+psycopg:", "postgresql:", url)
+        parts = _URL.fullmatch(self._url)
+        if parts is None:
+            raise _malformed("write / as %2F, @ as %40, ? as %3F and % as %25 in a user name and a password")
+        self._parts = parts
         self.schema = schema
-        self._lock_timeout_ms = round(lock_timeout_seconds * 1_000)
+        self._lock_timeout_ms = max(1, round(lock_timeout_seconds * 1_000))  # 0 would wait for ever
         self.texts = Texts("postgresql", self._adapt)
 
     def describe(self) -> str:
-        """Give the URL without any password."""
-        return re.sub(r"(://[^/@:]*):[^@/]*@", r"\1:***@", self._url).partition("?")[0]
+        """Give the URL without any password, and without its options, which may hold one."""
+        scheme, user, password, place = self._parts.groups()
+        secret = "" if password is None else ":***"
+        return f"{scheme}://{place}" if user is None else f"{scheme}://{user}{secret}@{place}"
 
     def file(self) -> None:
         """Give nothing: the ledger lives in a server."""
 
     def connect(self, guest: str | None = None, *, patient: bool = True) -> OwnPsycopgHandle:
-        """Connect; raises LedgerError with what the server or the network said."""
+        """Connect; raises LedgerError with what the server or the network said, MalformedUrl with what libpq said."""
         try:
             import psycopg
 
@@ -71,11 +84,12 @@ class PostgresqlEngine:
             from telafi.ledger.handles.sqlalchemy import guest_on_postgresql
 
             make_guest = partial(guest_on_postgresql, kind=guest)
+        self._insist_on_url()
         try:
             connect = partial(UnitConnection.connect, self._url, **self.connect_parameters())
             return OwnPsycopgHandle(self.texts, connect, partial(self.begin_text, patient=patient), make_guest)
         except psycopg.Error as error:
-            raise self.unreachable(error) from error
+            raise self.explain(error) from error
 
     async def aconnect(self, guest: str | None = None) -> AsyncHandle:
         """Connect for async code."""
@@ -85,10 +99,11 @@ class PostgresqlEngine:
             from telafi.ledger.handles.psycopg_async import open_handle
         except ImportError as error:
             raise _missing() from error
+        self._insist_on_url()
         try:
             return await open_handle(self.texts, self._url, self.connect_parameters(), self.begin_text, guest)
         except psycopg.Error as error:
-            raise self.unreachable(error) from error
+            raise self.explain(error) from error
 
     def classify(self, error: BaseException) -> Fault:
         """Say what an error means, by its SQLSTATE; a connection that broke has none."""
@@ -124,10 +139,21 @@ class PostgresqlEngine:
         timeout_ms = self._lock_timeout_ms if patient else 1
         return f"BEGIN ISOLATION LEVEL {level}; SET LOCAL lock_timeout = {timeout_ms}"
 
-    def unreachable(self, error: Exception) -> LedgerError:
+    def explain(self, error: BaseException) -> LedgerError:
         """Say what the server or the network said, in one line."""
         reason = " ".join(str(error).split()) or type(error).__name__
         return LedgerError(f"the ledger {self.describe()} cannot be reached: {reason}")
+
+    def _insist_on_url(self) -> None:
+        """Let libpq read the URL; what it quotes of it may be the password."""
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+
+        try:
+            conninfo_to_dict(self._url)
+        except ProgrammingError as error:
+            reason = re.sub(r'"[^"]*"', '"…"', " ".join(str(error).split()))
+            raise _malformed(f"libpq says: {reason}") from None
 
     def _adapt(self, text: str) -> str:
         if self.schema != "telafi":
@@ -135,6 +161,10 @@ class PostgresqlEngine:
             text = text.replace("SCHEMA IF NOT EXISTS telafi", f"SCHEMA IF NOT EXISTS {self.schema}")
             text = text.replace("'telafi:schema'", f"'{self.schema}:schema'")
         return percent_style(text)
+
+
+def _malformed(reason: str) -> MalformedUrl:
+    return MalformedUrl(f"this postgresql:// URL cannot be read, {reason}")
 
 
 def _missing() -> MissingDriver:

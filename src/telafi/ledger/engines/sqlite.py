@@ -57,7 +57,6 @@ class SqliteEngine:
     dialect = "sqlite"
     style: Style = "iso"
     is_server = False
-    creates_itself = True
 
     def __init__(self, path: Path, *, lock_timeout_seconds: float = 10.0, network_allowed: bool = False) -> None:
         self.path = path.absolute()
@@ -78,9 +77,9 @@ class SqliteEngine:
         self._check()
         try:
             opened = partial(self.open, patient=patient)
-            return OwnSqliteHandle(self.texts, opened, self._identity, self._guest(guest))
+            return OwnSqliteHandle(self.texts, opened, self.identity, self._guest(guest))
         except sqlite3.Error as error:
-            raise self.unusable(error) from error
+            raise self.explain(error) from error
 
     async def aconnect(self, guest: str | None = None) -> AsyncHandle:
         """Open the file for async code, through aiosqlite."""
@@ -92,7 +91,7 @@ class SqliteEngine:
         try:
             return await open_handle(partial(OwnSqliteHandle, self.texts, self.open, self.identity), guest)
         except sqlite3.Error as error:
-            raise self.unusable(error) from error
+            raise self.explain(error) from error
 
     def classify(self, error: BaseException) -> Fault:
         """Say what an error means, by SQLite's extended code."""
@@ -115,7 +114,7 @@ class SqliteEngine:
             raise
         return connection
 
-    def unusable(self, error: sqlite3.Error) -> LedgerError:
+    def explain(self, error: BaseException) -> LedgerError:
         """Say what is wrong with the file and what to do."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         advice = _ADVICE.get(code, f"cannot be used: {error}")
@@ -123,9 +122,6 @@ class SqliteEngine:
 
     def identity(self) -> tuple[int, int]:
         """Give what tells this very file from another at the same path."""
-        return self._identity()
-
-    def _identity(self) -> tuple[int, int]:
         try:
             found = self.path.stat()
         except OSError as error:

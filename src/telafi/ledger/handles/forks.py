@@ -26,7 +26,7 @@ class Home:
 def leave_alone(*things: object, descriptor: int | None = None) -> None:
     """Let a child keep its copies until it ends: to finalise one would end the parent's transaction.
 
-    `descriptor` is the copy of a socket. It leads nowhere from here on, or the server would not notice the parent's end.
+    `descriptor` is the copy of a socket; it leads nowhere from here on, or a server would not notice the parent's end.
     """
     import ctypes
 

@@ -12,8 +12,9 @@ from sqlalchemy.orm import Session
 from telafi.errors import NotJoinable
 from telafi.ledger.handles.sqlite3 import adapted, refuse_without_transaction
 from telafi.ledger.steps import Rows, Statement, TransactionState
+from telafi.ledger.tally import Tally
 from telafi.ledger.texts import Texts
-from telafi.ledger.transaction import Tally, Transaction
+from telafi.ledger.transaction import Transaction
 
 DRIVERS: Final = frozenset({"pysqlite", "aiosqlite", "psycopg", "psycopg_async"})
 

@@ -12,8 +12,9 @@ from telafi.errors import NotJoinable
 from telafi.ledger.handles import sqlalchemy_joined
 from telafi.ledger.handles.sqlalchemy_joined import SqlalchemyHandle
 from telafi.ledger.steps import Rows, Statement, TransactionState
+from telafi.ledger.tally import Tally
 from telafi.ledger.texts import Texts
-from telafi.ledger.transaction import AsyncTransaction, Tally
+from telafi.ledger.transaction import AsyncTransaction
 
 
 class AsyncSqlalchemyHandle:

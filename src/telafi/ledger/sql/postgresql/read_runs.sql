@@ -1,1 +1,1 @@
-SELECT id, plan, owner, opened_at FROM telafi.runs WHERE job = :job AND id <> :run AND charged_start IS NULL ORDER BY id
+SELECT id, plan, owner FROM telafi.runs WHERE job = :job AND id <> :run AND charged_start IS NULL ORDER BY id

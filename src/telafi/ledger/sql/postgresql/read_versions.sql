@@ -1,1 +1,1 @@
-SELECT version, name, applied_at FROM telafi.versions ORDER BY version
+SELECT version FROM telafi.versions ORDER BY version

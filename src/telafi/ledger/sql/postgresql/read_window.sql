@@ -1,1 +1,1 @@
-SELECT state, claim, run, token, outside, attempts, reason, error FROM telafi.windows WHERE job = :job AND start_at = :start AND end_at = :end
+SELECT state, claim, run, token, outside, attempts, reason FROM telafi.windows WHERE job = :job AND start_at = :start AND end_at = :end

@@ -1,1 +1,1 @@
-SELECT fingerprint, parent, created_at FROM telafi_marks WHERE scope = :scope AND mark_key = :key
+SELECT fingerprint FROM telafi_marks WHERE scope = :scope AND mark_key = :key

@@ -1,4 +1,4 @@
-SELECT start_at, end_at, windows FROM telafi_ranges
+SELECT start_at, end_at FROM telafi_ranges
 WHERE job = :job
   AND start_at >= COALESCE(
       (SELECT MAX(start_at) FROM telafi_ranges WHERE job = :job AND start_at <= :position), :position)

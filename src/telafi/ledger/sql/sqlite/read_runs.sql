@@ -1,1 +1,1 @@
-SELECT id, plan, owner, opened_at FROM telafi_runs WHERE job = :job AND id <> :run AND charged_start IS NULL ORDER BY id
+SELECT id, plan, owner FROM telafi_runs WHERE job = :job AND id <> :run AND charged_start IS NULL ORDER BY id

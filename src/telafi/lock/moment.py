@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
@@ -12,7 +13,6 @@ from threading import Lock as ThreadLock
 from telafi.clock import Clock
 from telafi.errors import LedgerError
 from telafi.instants import instant_text
-from telafi.ledger.port import Engine
 from telafi.lock.file import lock_path, open_lock
 from telafi.lock.machine import boot_id, host_name, started
 from telafi.lock.owner import Owner, process_file
@@ -25,11 +25,13 @@ class Moment:
     """The locks of one application: beside a SQLite ledger, in the state directory otherwise."""
 
     def __init__(
-        self, engine: Engine, clock: Clock, *, place: Path | None, locked: bool, network_allowed: bool
+        self, ledger: str, file: Path | None, clock: Clock, *, place: Path | None, locked: bool, network_allowed: bool
     ) -> None:
         self._clock = clock
+        # Whoever logs in as another user means the same ledger.
+        self._ledger = re.sub(r"//[^/]*@", "//", ledger)
+        self._ledger_file = file
         self._given_place = place
-        self._ledger_file = engine.file()
         self._network_allowed = network_allowed
         self._locked = locked
         self._threads = ThreadLock()
@@ -38,10 +40,11 @@ class Moment:
 
     @property
     def place(self) -> Path:
-        """Give the directory of the lock files."""
-        if self._given_place is not None:
-            return self._given_place
-        return default_place() if self._ledger_file is None else place_beside(self._ledger_file)
+        """Give the directory of the lock files: each ledger has its own, as jobs of one name may stand in many."""
+        if self._given_place is None and self._ledger_file is not None:
+            return place_beside(self._ledger_file)
+        base = default_place() if self._given_place is None else self._given_place.absolute()
+        return lock_path(base, self._ledger).with_suffix("")
 
     @contextmanager
     def held(self, job: str) -> Iterator[Holder | None]:
@@ -114,8 +117,3 @@ class Moment:
         """Give the microseconds since boot and the boot's name, where the system tells both."""
         seconds, boot = self._clock.boot_seconds(), boot_id()
         return (round(seconds * 1_000_000), boot) if seconds is not None and boot else None
-
-    def holder(self, job: str) -> Holder | None:
-        """Say who holds a job's lock by what its file says, without taking it."""
-        me = Holder("", 0, "", "")
-        return open_lock(lock_path(self.place, job), me).holder()
