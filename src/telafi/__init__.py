@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from telafi.events import Deferred, Failed, Idle, InDoubt, Outcome, Processed, Skipped
     from telafi.keys import file_key
     from telafi.ledger.transaction import AsyncTransaction, Transaction
+    from telafi.plan.retry import RetryPolicy
     from telafi.plan.windows import Window
     from telafi.work.job import Job
     from telafi.work.running import AsyncRun, Run
@@ -54,6 +55,7 @@ _HOMES = {
     "file_key": "keys",
     "AsyncTransaction": "ledger.transaction",
     "Transaction": "ledger.transaction",
+    "RetryPolicy": "plan.retry",
     "Window": "plan.windows",
     "Job": "work.job",
     "AsyncRun": "work.running",
@@ -77,6 +79,7 @@ __all__ = [
     "NotJoinable",
     "Outcome",
     "Processed",
+    "RetryPolicy",
     "Run",
     "Skipped",
     "SystemClock",

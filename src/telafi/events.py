@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -128,6 +130,7 @@ class Events:
 
     def __init__(self) -> None:
         self._subscribers: list[Callable[[Event], None]] = []
+        self._told: set[int] = set()
         self.dropped = 0
 
     def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
@@ -136,9 +139,18 @@ class Events:
         return lambda: self._subscribers.remove(subscriber)
 
     def emit(self, event: Event) -> None:
-        """Hand an event to every subscriber; one that fails is counted and never harms the work."""
+        """Hand an event to every subscriber; one that fails is warned of once, counted, and never harms the work."""
         for subscriber in tuple(self._subscribers):
             try:
                 subscriber(event)
-            except Exception:  # noqa: BLE001 - a broken log or metric must not stop a unit
+            except Exception as error:  # noqa: BLE001 - a broken log or metric must not stop a unit
                 self.dropped += 1
+                self._warn(subscriber, error)
+
+    def _warn(self, subscriber: Callable[[Event], None], error: Exception) -> None:
+        if id(subscriber) in self._told:
+            return
+        self._told.add(id(subscriber))
+        # Where warnings are errors, this one still must not reach the unit.
+        with suppress(Warning):
+            warnings.warn(f"a subscriber of Telafi failed: {error!r}", RuntimeWarning, stacklevel=3)

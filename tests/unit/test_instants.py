@@ -115,6 +115,10 @@ def test_a_windows_bounds_in_each_style() -> None:
 @pytest.mark.parametrize("ending", ["", "Z", ".000Z", ".5Z", "+00:00", ".000001+00:00"])
 def test_bounds_as_text_compare_right_with_every_way_to_write_an_instant(ending: str) -> None:
     bounds = window().params()
-    first, before, after = f"2026-09-04T10:00:00{ending}", f"2026-09-04T09:59:59{ending}", f"2026-09-04T11:00:01{ending}"
+    first, before, after = (
+        f"2026-09-04T10:00:00{ending}",
+        f"2026-09-04T09:59:59{ending}",
+        f"2026-09-04T11:00:01{ending}",
+    )
     inside = [text for text in (first, before, after) if str(bounds["start"]) <= text < str(bounds["end"])]
     assert inside == [first]

@@ -83,7 +83,7 @@ def _insist_on_this_machine(place: Path, mountinfo: str | None) -> None:
     if mount is not None and is_network(mount.file_system):
         raise LockPlaceError(
             f"{place} lies on {mount.file_system} (mounted at {mount.point}), where a lock does not keep other "
-            "machines away: use a path on a local disk, or --lock database; --allow-network-fs trusts it all the same"
+            "machines away: name one on a local disk with Telafi(url, place=...), or trust it with network_allowed=True"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from telafi.errors import LockPlaceError
 
 _PRIVATE: Final = 0o600
-_ELSEWHERE: Final = "or let Telafi keep its locks elsewhere"
+_ELSEWHERE: Final = "or name another directory for the locks: Telafi(url, place=...)"
 _WAYS_OUT: Final = {
     errno.ENOENT: "create the directory",
     errno.EACCES: f"run as the user it belongs to, {_ELSEWHERE}",
@@ -24,9 +24,9 @@ _WAYS_OUT: Final = {
     errno.ENOTDIR: "a file stands where a directory is needed: move it away",
     errno.EISDIR: "a directory stands where the lock file is needed: move it away",
     errno.ENXIO: "something else stands where the lock file is needed: move it away",
-    errno.ENOLCK: f"that file system cannot lock: use --lock database, {_ELSEWHERE}",
-    errno.ENOSYS: f"that file system cannot lock: use --lock database, {_ELSEWHERE}",
-    errno.EOPNOTSUPP: f"that file system cannot lock: use --lock database, {_ELSEWHERE}",
+    errno.ENOLCK: f"that file system cannot lock: use a local disk, {_ELSEWHERE}",
+    errno.ENOSYS: f"that file system cannot lock: use a local disk, {_ELSEWHERE}",
+    errno.EOPNOTSUPP: f"that file system cannot lock: use a local disk, {_ELSEWHERE}",
 }
 
 

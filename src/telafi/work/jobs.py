@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 from telafi.clock import Clock
 from telafi.errors import DuplicateJob, UnknownJob, WrongUse
 from telafi.events import Events, Outcome, Skipped
-from telafi.instants import instant_of
+from telafi.instants import instant_of, instant_text
 from telafi.keys import checked_scope
 from telafi.ledger.planning import BootReading
 from telafi.ledger.port import Engine
@@ -162,6 +162,8 @@ class Jobs:
         if windows_max < 1:
             raise WrongUse(f"max_windows={windows_max} must be at least 1")
         asked = None if window is None else instant_of(window)
+        if asked is not None:
+            instant_text(job.schedule.after(asked))  # raises for a window that would end beyond the year 9999
         boot = None if self._engine.is_server else self._moment.boot()
         reading = None if boot is None else BootReading(self._clock.now_microseconds(), *boot)
         context = RunContext(

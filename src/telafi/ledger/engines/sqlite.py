@@ -139,7 +139,7 @@ class SqliteEngine:
         if kind is not None and is_network(kind) and not self._network_allowed:
             raise LedgerError(
                 f"the ledger {self.path} is on a network file system ({kind}), where SQLite's locks do not hold: "
-                "put it on a local disk, or use a postgresql:// ledger"
+                "put it on a local disk, or use a postgresql:// ledger; Telafi(url, network_allowed=True) trusts it"
             )
 
     def _create_file(self) -> None:
