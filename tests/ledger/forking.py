@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,9 @@ def declare(stage: Stage, kind: Kind, forking: Forking) -> None:
 
 async def misuse(tx: Any) -> None:
     """The child cannot write on its parent's connection by Telafi's verbs."""
-    for call in (lambda: tx.execute("SELECT 1"), lambda: tx.first_time("order:1")):
+    for verb, argument in ((tx.execute, "SELECT 1"), (tx.first_time, "order:1")):
         try:
-            await waited(call())
+            await waited(verb(argument))
         except TransactionControl:
             continue
         raise AssertionError("a child wrote on its parent's connection")
@@ -64,9 +65,10 @@ async def use_up(tx: Any) -> int:
     """Say to the handle what unwinding says; in a child nothing of it waits, so nothing may hang."""
     await misuse(tx)
     handle = tx._handle
-    for verb in (handle.commit, handle.flush, lambda: handle.begin(None)):
+    calls: list[Coroutine[Any, Any, object]] = [handle.commit(), handle.flush(), handle.begin(None)]
+    for call in calls:
         try:
-            driven(verb())
+            driven(call)
         except ForkedConnection:
             continue
         return 1

@@ -115,6 +115,17 @@ def test_a_cancelled_job_leaves_nothing_and_no_thread(stage: Stage) -> None:
     assert threading.active_count() == threads
 
 
+def test_a_job_that_raises_GeneratorExit_fails_like_any_other(stage: Stage) -> None:
+    async def job(window: Window, tx: AsyncTransaction) -> None:
+        await tx.execute(insert(stage), ("10:00",))
+        raise GeneratorExit
+
+    declare(stage, job)
+    assert stage.run() == ["FAILED 10:00-11:00 RuntimeError 1"]
+    assert stage.effects() == []
+    assert stage.execute(f"SELECT COUNT(*) FROM {stage.table('runs')}") == [(0,)]
+
+
 def test_runs_of_two_jobs_share_a_loop(stage: Stage) -> None:
     async def one(window: Window, tx: AsyncTransaction) -> None:
         await tx.execute(insert(stage), (f"one {window.start:%H}",))

@@ -15,7 +15,7 @@ from tests.ledger.forking import EXITED, REFUSED
 from tests.ledger.kinds import KINDS, Kind
 from tests.work.stage import WAIT_SECONDS
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="Windows does not fork")]
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKING = [kind for kind in KINDS if not kind.is_async]
@@ -35,7 +35,19 @@ def forked(url: str, place: Path, kind: Kind, way: str) -> dict[str, Any]:
     """Run a job that forks in a process of its own, and see that neither process had anything to complain of."""
     # From Python 3.12 on it is said of every fork beside a thread, such as aiosqlite's.
     quiet = "ignore:This process:DeprecationWarning"
-    command = [sys.executable, "-X", "dev", "-W", quiet, "-m", "tests.ledger.forking", url, str(place), kind.name, way]
+    command = [
+        sys.executable,
+        "-W",
+        "always::ResourceWarning",
+        "-W",
+        quiet,
+        "-m",
+        "tests.ledger.forking",
+        url,
+        str(place),
+        kind.name,
+        way,
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=5 * WAIT_SECONDS)
     assert (done.returncode, done.stderr) == (0, "")
     told: dict[str, Any] = json.loads(done.stdout)

@@ -61,6 +61,42 @@ def test_this_machine_has_an_answer_of_its_own(tmp_path: Path) -> None:
     assert file_system_of(tmp_path / "a" / "b") == file_system_of(tmp_path)
 
 
+def test_the_list_of_mounts_is_read_once_for_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = [0]
+
+    def mountinfo() -> str:
+        read[0] += 1
+        return MOUNTINFO
+
+    monkeypatch.setattr("telafi.ledger.mounts._mountinfo", mountinfo)
+    for name in ("ledger.db", "ledger.db.telafi", "ledger.db"):
+        assert file_system_of(tmp_path / name) == "ext4"
+        (tmp_path / name).touch()
+    assert read == [1]
+    assert mount_of(tmp_path) == Mount("/", "ext4")
+    assert file_system_of(tmp_path / "ledger.db", "1 2 0:1 / / rw - nfs4 store:/x rw") == "nfs4"
+
+
+def test_what_is_mounted_later_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {1: MOUNTINFO, 2: f"{MOUNTINFO}30 21 0:40 / {tmp_path} rw - nfs4 store:/export rw"}
+    device = [1]
+    monkeypatch.setattr("telafi.ledger.mounts._device_of", lambda _: device[0])
+    monkeypatch.setattr("telafi.ledger.mounts._mountinfo", lambda: texts[device[0]])
+    assert file_system_of(tmp_path / "ledger.db") == "ext4"
+    device[0] = 2
+    assert file_system_of(tmp_path / "ledger.db") == "nfs4"
+
+
+def test_a_place_that_cannot_be_looked_at_is_asked_about_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    texts = [MOUNTINFO, MOUNTINFO]
+    monkeypatch.setattr("telafi.ledger.mounts._mountinfo", texts.pop)
+    assert [file_system_of(tmp_path / "loop" / "x") for _ in range(2)] == ["ext4", "ext4"]
+    assert texts == []
+
+
 @pytest.mark.parametrize("file_system", ["nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p", "virtiofs", "fuse.s3fs"])
 def test_T2_14_F03_network_file_systems_are_refused(tmp_path: Path, file_system: str) -> None:
     # The other half of the case, a probe that gives up after five seconds, belongs to the start-up checks.
@@ -68,7 +104,7 @@ def test_T2_14_F03_network_file_systems_are_refused(tmp_path: Path, file_system:
     place = tmp_path / "telafi"
     with pytest.raises(LockPlaceError) as refused:
         prepare(place, mountinfo=mountinfo)
-    for part in (str(place), f"mounted at {tmp_path})", file_system, "local disk", "--lock database"):
+    for part in (str(place), f"mounted at {tmp_path})", file_system, "local disk", "Telafi(url, place=...)"):
         assert part in str(refused.value)
     assert not place.exists()
     assert prepare(place, allow_network=True, mountinfo=mountinfo)

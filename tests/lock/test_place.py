@@ -138,7 +138,9 @@ def test_I12_a_place_that_we_may_not_write_is_refused(open_path: Path) -> None:
         for order, file in (("take", open_path), ("take", open_path / "inner"), ("acquire", path)):
             answer = agent.ask(order, file)
             assert answer.startswith(f"LockPlaceError: {file} cannot be used for locks (Permission denied")
-            assert answer.endswith("run as the user it belongs to, or let Telafi keep its locks elsewhere")
+            assert answer.endswith(
+                "run as the user it belongs to, or name another directory for the locks: Telafi(url, place=...)"
+            )
 
 
 @as_root

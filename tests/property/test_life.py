@@ -305,7 +305,7 @@ class LifeOnALedger(Life):
         job = self.application().jobs.get("job")
         request = PlanRequest(
             job="job", schedule=job.schedule, since=self.zero, grace=0, max_age=None, windows_max=cap, asked=None,
-            run=secrets.token_hex(4), owner="nobody", read_now=now, is_gone=lambda _: False, boot=None,
+            run=secrets.token_hex(4), owner=lambda: "nobody", read_now=now, is_gone=lambda _: False, boot=None,
         )  # fmt: skip
         plan: Plan = self.perform(plan_transaction(request)).plan
         return plan

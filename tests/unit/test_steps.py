@@ -1,6 +1,6 @@
 """The runners of steps, and the call of a user's code."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -123,6 +123,58 @@ def iter_call(function: Any) -> Steps[Any]:
 def test_a_call_gives_back_its_answer() -> None:
     handle: Any = object()
     assert perform(iter_call(lambda given: (given, 7)), handle) == (handle, 7)
+
+
+def leave(_: object) -> None:
+    raise GeneratorExit
+
+
+async def leave_later(_: object) -> None:
+    raise GeneratorExit
+
+
+@pytest.mark.parametrize("function", [leave, leave_later])
+def test_a_body_that_raises_GeneratorExit_is_told_to_the_steps(function: Any) -> None:
+    handle: Any = object()
+    told: list[str] = []
+
+    def steps() -> Steps[None]:
+        try:
+            yield Call(function)
+        except RuntimeError as error:
+            told.append(str(error))
+
+    if function is leave:
+        perform(steps(), handle)
+    run_to_end(aperform(steps(), handle))
+    assert set(told) == {"the job raised GeneratorExit"}
+
+
+def test_a_coroutine_that_is_closed_from_outside_just_ends() -> None:
+    told: list[BaseException] = []
+
+    async def wait(_: object) -> None:
+        await Forever()
+
+    def steps() -> Steps[None]:
+        try:
+            yield Call(wait)
+        except BaseException as error:
+            told.append(error)
+            raise
+
+    handle: Any = object()
+    running = aperform(steps(), handle)
+    running.send(None)
+    running.close()
+    assert [type(error) for error in told] == [GeneratorExit]
+
+
+class Forever:
+    """Waits for something that never comes."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield
 
 
 def test_sleeping_is_the_clocks() -> None:

@@ -15,6 +15,9 @@ def compact(job: str, horizon: int, rows_max: int = 1_000) -> Steps[int]:
 
     The job's row is locked first, then rows are read and deleted (protocols W7).
     """
+    parameters = {"job": job, "horizon": horizon, "rows_max": 1}
+    if not (yield Statement("read_compactable", parameters)).rows:
+        return 0  # as after nearly every run: nothing is locked for it
     yield Begin()
     yield from lock_job(job)
     answer = yield Statement("read_compactable", {"job": job, "horizon": horizon, "rows_max": rows_max})

@@ -38,7 +38,7 @@ class PlanRequest(NamedTuple):
     windows_max: int
     asked: int | None
     run: str
-    owner: str
+    owner: Callable[[], str]
     read_now: Callable[[], Steps[int]]
     is_gone: Callable[[str], bool | None]
     boot: BootReading | None
@@ -117,7 +117,7 @@ def _write(request: PlanRequest, plan: Plan, row: JobRow, now: int) -> Steps[Map
             else:
                 yield from close_run(dead.id)
     charges = yield from read_charges(request.job)
-    yield from open_run(request.run, request.job, plan.due, request.owner, now)
+    yield from open_run(request.run, request.job, plan.due, request.owner(), now)
     if request.boot is not None:
         yield from note_clock(request.job, *request.boot)
     return charges

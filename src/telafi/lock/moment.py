@@ -18,7 +18,7 @@ from telafi.lock.machine import boot_id, host_name, started
 from telafi.lock.owner import Owner, process_file
 from telafi.lock.place import default_place, place_beside, prepare
 from telafi.lock.port import Holder
-from telafi.lock.process import ProcessLock, is_gone, sweep
+from telafi.lock.process import ProcessLock, is_gone, leftovers, sweep
 
 
 class Moment:
@@ -105,13 +105,18 @@ class Moment:
         mine = owner.pid == os.getpid() and (owner.host, owner.boot) == (host_name(), boot_id())
         return mine and owner.started == started(owner.pid) and not process_file(self.place, owner.name).exists()
 
-    def sweep(self, owners: Collection[str]) -> None:
+    def leftovers(self) -> set[str]:
+        """List the files of other processes: most often there are none, and nothing to sweep."""
+        mine = {Owner.from_text(self.owner()).name} if self._process is not None else set()
+        return leftovers(self.place) - mine
+
+    def sweep(self, owners: Collection[str], among: Collection[str]) -> None:
         """Remove what dead processes have left and the ledger names no more."""
         names = set()
         for owner in owners:
             with suppress(ValueError):
                 names.add(Owner.from_text(owner).name)
-        sweep(self.place, names)
+        sweep(self.place, names, among)
 
     def boot(self) -> tuple[int, str] | None:
         """Give the microseconds since boot and the boot's name, where the system tells both."""

@@ -111,13 +111,20 @@ def is_gone(place: Path, owner: Owner) -> bool | None:
         close_here(descriptor)
 
 
-def sweep(place: Path, referenced: Collection[str]) -> None:
-    """Remove the files of processes that have ended and that no row of the ledger names any more."""
+def leftovers(place: Path) -> set[str]:
+    """List the names of all processes that have a file here, living ones too."""
     try:
-        names = {name for entry in os.scandir(place) if (name := name_of(entry.name))}
+        return {name for entry in os.scandir(place) if (name := name_of(entry.name))}
     except OSError:
-        return
-    for name in names.difference(referenced):
+        return set()
+
+
+def sweep(place: Path, referenced: Collection[str], among: Collection[str] | None = None) -> None:
+    """Remove the files of processes that have ended and that no row of the ledger names any more.
+
+    `among` are the names that were listed before the ledger was asked: a process that came later is not among them.
+    """
+    for name in (leftovers(place) if among is None else set(among)).difference(referenced):
         # Others sweep too, and a file that cannot be removed today harms nobody.
         with suppress(OSError):
             _remove_if_free(process_file(place, name))

@@ -8,7 +8,7 @@ from telafi.events import Warned
 from telafi.instants import datetime_of
 from telafi.ledger.compaction import compact
 from telafi.ledger.runs import forget_settled_charges, read_owners
-from telafi.ledger.steps import Begin, Call, Commit, Steps
+from telafi.ledger.steps import Call, Steps
 from telafi.ledger.watermarks import read_job
 from telafi.ledger.windows import read_last_effects
 from telafi.plan.windows import written
@@ -16,18 +16,17 @@ from telafi.work.attempts import rolled_back
 from telafi.work.context import RunContext
 
 
-def after_run(context: RunContext) -> Steps[None]:
+def after_run(context: RunContext, now: int, *, charged: bool) -> Steps[None]:
     """Warn of empty successes and late records, and compact one batch; a failure here never fails the run."""
     try:
         yield from _warn_without_effect(context)
         yield from _warn_late_rows(context)
-        now = yield from context.read_now()
         yield from compact(context.job.name, now - context.job.options.remember)
-        yield Begin()
-        yield from forget_settled_charges(context.job.name)
-        yield Commit()
-        owners = yield from read_owners()
-        context.sweep(owners)
+        if charged:
+            yield from forget_settled_charges(context.job.name)
+        left = context.leftovers()
+        if left:
+            context.sweep((yield from read_owners()), left)
     except Exception as error:  # noqa: BLE001 - the run's work is committed, its aftercare comes again
         yield from rolled_back(error)
         context.emit(Warned(context.job.name, f"the work is done, but its aftercare failed: {error}"))

@@ -27,10 +27,11 @@ class RunContext:
     clock: Clock
     events: Events
     run: str
-    owner: str
+    owner: Callable[[], str]
     is_gone: Callable[[str], bool | None]
     crashed: Callable[[str], bool]
-    sweep: Callable[[Collection[str]], None]
+    leftovers: Callable[[], set[str]]
+    sweep: Callable[[Collection[str], Collection[str]], None]
     stopping: Callable[[], bool]
     unclosed: set[str]
     policy: RetryPolicy

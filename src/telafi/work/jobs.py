@@ -168,8 +168,8 @@ class Jobs:
         reading = None if boot is None else BootReading(self._clock.now_microseconds(), *boot)
         context = RunContext(
             job=job, engine=self._engine, clock=self._clock, events=self._events, run=secrets.token_hex(16),
-            owner=self._moment.owner(), is_gone=self._moment.is_gone, crashed=self._moment.crashed,
-            sweep=self._moment.sweep, unclosed=self._unclosed,
+            owner=self._moment.owner, is_gone=self._moment.is_gone, crashed=self._moment.crashed,
+            leftovers=self._moment.leftovers, sweep=self._moment.sweep, unclosed=self._unclosed,
             stopping=stopping or (lambda: False), policy=self._policy, budget=self._budget, random=self._random,
         )  # fmt: skip
         return JobRun(context, asked=asked, windows_max=windows_max, boot=reading).steps()

@@ -9,7 +9,7 @@ from telafi.events import Deferred, Failed, Idle, InDoubt, Kind, Outcome, Planne
 from telafi.instants import Span
 from telafi.ledger.planning import BootReading, PlanAnswer, PlanRequest, plan_transaction
 from telafi.ledger.runs import close_run
-from telafi.ledger.steps import Begin, Commit, Steps
+from telafi.ledger.steps import Steps
 from telafi.plan.asked import Refusal
 from telafi.work.aftercare import after_run
 from telafi.work.attempts import repeated, rolled_back
@@ -35,6 +35,8 @@ class JobRun:
         self._windows_max = windows_max
         self._boot = boot
         self._outcomes: list[Outcome] = []
+        self._now = 0
+        self._charged = False
         self._members: dict[Span, Progress] = {}
 
     def steps(self) -> Steps[list[Outcome]]:
@@ -52,13 +54,14 @@ class JobRun:
             yield from self._close(error)
             raise
         if any(isinstance(outcome, Processed) for outcome in self._outcomes):
-            yield from after_run(self._context)
+            yield from after_run(self._context, self._now, charged=self._charged)
         return self._outcomes
 
     def _plan_and_do(self) -> Steps[bool]:
         """Plan and do it; True where a row has gone meanwhile, so that the run has to plan again."""
         context = self._context
         answer = yield from repeated(lambda: plan_transaction(self._request()), context.attempts())
+        self._now, self._charged = answer.now, bool(answer.charges)
         for text in answer.warnings:
             context.emit(Warned(context.job.name, text))
         for span in answer.plan.too_old:
@@ -159,16 +162,11 @@ class JobRun:
         try:
             if error is not None:
                 yield from rolled_back(error)
-            yield from repeated(self._end_record, self._context.attempts())
+            yield from repeated(lambda: close_run(self._context.run), self._context.attempts())
             self._context.unclosed.discard(self._context.run)
         except Exception as failure:  # noqa: BLE001 - the outcomes stand, and a later run closes the record
             self._context.unclosed.add(self._context.run)
             yield from rolled_back(failure)
-
-    def _end_record(self) -> Steps[None]:
-        yield Begin()
-        yield from close_run(self._context.run)
-        yield Commit()
 
 
 def _nothing_due(context: RunContext, answer: PlanAnswer) -> Outcome:
