@@ -23,7 +23,7 @@ NEWEST = {**SHARED, "start": END - HOUR, "end": END}
 
 # Statements with the parameters of a job whose history is long and whose newest window is due.
 STATEMENTS: dict[str, dict[str, Any]] = {
-    "claim_window": NEWEST,
+    "claim_window": {**NEWEST, "parked": False},
     "finish_window": {
         **NEWEST, "transaction": None, "new": 1, "repeated": 0, "effects": 1, "milliseconds": 1, "finished_at": 1,
     },
