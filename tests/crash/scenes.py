@@ -346,3 +346,22 @@ def count_up(talk: Talk, url: str, place: str, name: str, rounds: int) -> dict[s
     app.job(name=name, every="1h", since="2026-09-04T10:00Z", max_windows=rounds)(body)
     app.subscribe(lambda event: talk.tell(type(event).__name__))
     return {"outcomes": shown(app.jobs.run(name))}
+
+
+def fork_in_the_body(talk: Talk, url: str, place: str, now: int) -> dict[str, Any]:
+    """Fork in every body and let both processes return from it."""
+    mine = os.getpid()
+    app = Telafi(url, place=Path(place), retry=QUICK, clock=StandingClock(now))
+    write = effects(url)
+
+    def body(window: Window, tx: Transaction) -> None:
+        write(tx, lambda: None, window.key)
+        if child := os.fork():
+            os.waitpid(child, 0)
+
+    app.job(name="hourly", every="1h", since="2026-09-04T10:00Z")(body)
+    try:
+        return {"outcomes": shown(app.jobs.run("hourly"))}
+    finally:
+        if os.getpid() != mine:
+            os._exit(0)

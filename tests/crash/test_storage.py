@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from telafi import Failed, LedgerError, Processed, Telafi, Transaction, Window
+from telafi import Deferred, Failed, LedgerError, Processed, Telafi, Transaction, Window
 from telafi.events import Event, Planned
 from telafi.ledger.texts import Texts
 from tests.crash.forks import Forks
@@ -188,8 +188,9 @@ def test_replaced_while_open(file: Path, url: str, tmp_path: Path, style: str) -
 
     given: dict[str, Any] = {"windows": 2, "group": 2 if style == "group" else 1}
     [outcome] = Hourly(url, tmp_path, styled(style, inside), heard=heard, **given).run()
-    assert isinstance(outcome, Failed)
-    assert "replaced" in outcome.error
+    assert isinstance(outcome, Deferred)
+    assert outcome.out_of_reach
+    assert "replaced" in str(outcome.error)
     assert query(f"sqlite:///{old}", "SELECT * FROM effects") == []
     assert query(url, "SELECT * FROM effects") == []
 
@@ -203,8 +204,9 @@ def test_taken_away_while_open(file: Path, url: str, tmp_path: Path) -> None:
         write(tx, window, url)
 
     [outcome] = Hourly(url, tmp_path, body, windows=2, heard=heard).run()
-    assert isinstance(outcome, Failed)
-    assert "gone" in outcome.error
+    assert isinstance(outcome, Deferred)
+    assert outcome.out_of_reach
+    assert "gone" in str(outcome.error)
     assert not file.exists()
 
 
@@ -277,6 +279,14 @@ def test_fork_with_a_connection(ledger_url: str, tmp_path: Path, warm: Forks) ->
     prepare(ledger_url)
     end = warm.run("tests.crash.scenes:fork_with_a_connection", url=ledger_url, place=f"{tmp_path}/place")
     assert end.value == ["ForkedConnection"]
+
+
+def test_fork_in_the_body(ledger_url: str, tmp_path: Path, warm: Forks) -> None:
+    """F10: the child comes back from the body too: it commits nothing, and leaves the parent's transaction alone."""
+    prepare(ledger_url)
+    given = {"url": ledger_url, "place": f"{tmp_path}/place", "now": SINCE + 3 * HOUR}
+    assert outcomes(warm.run("tests.crash.scenes:fork_in_the_body", **given)) == ["Processed"] * 3
+    check(read(ledger_url), hours(3))
 
 
 # ---------------------------------------------------------------------------------------------- SQLite's own surprises

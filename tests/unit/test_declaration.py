@@ -196,6 +196,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "is more than": {"group": 10_001},
     "on_error='ignore'": {"on_error": "ignore"},
     "if_in_doubt='retry'": {"if_in_doubt": "retry"},
+    "isolation='serialisable'": {"isolation": "serialisable"},
     "longer than grace": {"grace": "2h", "max_age": "1h"},
     "grace= must not be negative": {"grace": timedelta(seconds=-1)},
     "grace='soon'": {"grace": "soon"},

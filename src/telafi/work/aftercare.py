@@ -8,7 +8,7 @@ from telafi.events import Warned
 from telafi.instants import datetime_of
 from telafi.ledger.compaction import compact
 from telafi.ledger.runs import forget_settled_charges, read_owners
-from telafi.ledger.steps import Call, Steps
+from telafi.ledger.steps import Begin, Call, Commit, Steps
 from telafi.ledger.watermarks import read_job
 from telafi.ledger.windows import read_last_effects
 from telafi.plan.windows import written
@@ -23,7 +23,9 @@ def after_run(context: RunContext, now: int, *, charged: bool) -> Steps[None]:
         yield from _warn_late_rows(context)
         yield from compact(context.job.name, now - context.job.options.remember)
         if charged:
+            yield Begin()  # with its limit on waiting for locks
             yield from forget_settled_charges(context.job.name)
+            yield Commit()
         left = context.leftovers()
         if left:
             context.sweep((yield from read_owners()), left)

@@ -38,7 +38,7 @@ class RunContext:
     budget: RetryBudget
     random: Random
 
-    def attempts(self, span: Span | None = None, *, began: float | None = None) -> Attempts:
+    def attempts(self, span: Span | None = None) -> Attempts:
         """Open the count of attempts of one unit, or of one transaction of the run."""
         return Attempts(
             self.engine,
@@ -49,7 +49,7 @@ class RunContext:
             policy=self.policy,
             budget=self.budget,
             random=self.random,
-            began=self.clock.monotonic_seconds() if began is None else began,
+            began=self.clock.monotonic_seconds(),
         )
 
     def emit(self, event: Event) -> None:

@@ -22,7 +22,7 @@ from telafi.ledger.windows import (
 from telafi.work.attempts import repeated, rolled_back
 from telafi.work.progress import Progress
 from telafi.work.settle import ended_by_user, state_of
-from telafi.work.unit import Body
+from telafi.work.unit import Body, refuse_forgotten
 
 
 def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) -> Steps[list[Processed]]:
@@ -47,7 +47,7 @@ def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) 
             member.hold(claimed, grouped=True)
             member.began = context.clock.monotonic_seconds()
             running = member
-            yield from _call(body_of(member))
+            yield from _call(member, body_of(member))
             member.tally.settle()
             done.append(member)
         running = None
@@ -64,8 +64,9 @@ def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) 
     return [member.processed() for member in done]
 
 
-def _call(body: Body) -> Steps[None]:
+def _call(member: Progress, body: Body) -> Steps[None]:
     yield Call(body)
+    refuse_forgotten(member)
     if (yield Call(state_of)) == "none":
         raise TransactionControl  # or the next member would write outside of every transaction
 

@@ -57,7 +57,7 @@ class Progress:
     def attempts(self) -> Attempts:
         """Give the count of this unit's attempts, from its first claim on."""
         if self._attempts is None:
-            self._attempts = self.context.attempts(self.claim.span, began=self.began)
+            self._attempts = self.context.attempts(self.claim.span)
         return self._attempts
 
     def alone(self) -> Progress:
@@ -71,6 +71,12 @@ class Progress:
         self.claimed = None
         self.claiming = self.in_body = self.open = self.committing = self.split = self.lost = False
         self.failure = None
+
+    def ask(self) -> None:
+        """Note that the row is asked for: from the first time on, the time for repeats is counted."""
+        self.restart()
+        self.claiming = True
+        _ = self.attempts
 
     def hold(self, claimed: Claimed, *, grouped: bool = False) -> None:
         """Note the claim; what was counted before it counts no more."""

@@ -9,7 +9,7 @@ from telafi.events import Deferred, Failed, Idle, InDoubt, Kind, Outcome, Planne
 from telafi.instants import Span
 from telafi.ledger.planning import BootReading, PlanAnswer, PlanRequest, plan_transaction
 from telafi.ledger.runs import close_run
-from telafi.ledger.steps import Steps
+from telafi.ledger.steps import Begin, Commit, Steps
 from telafi.plan.asked import Refusal
 from telafi.work.aftercare import after_run
 from telafi.work.attempts import repeated, rolled_back
@@ -162,11 +162,16 @@ class JobRun:
         try:
             if error is not None:
                 yield from rolled_back(error)
-            yield from repeated(lambda: close_run(self._context.run), self._context.attempts())
+            yield from repeated(self._end_record, self._context.attempts())
             self._context.unclosed.discard(self._context.run)
         except Exception as failure:  # noqa: BLE001 - the outcomes stand, and a later run closes the record
             self._context.unclosed.add(self._context.run)
             yield from rolled_back(failure)
+
+    def _end_record(self) -> Steps[None]:
+        yield Begin()  # with its limit on waiting for locks
+        yield from close_run(self._context.run)
+        yield Commit()
 
 
 def _nothing_due(context: RunContext, answer: PlanAnswer) -> Outcome:

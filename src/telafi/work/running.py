@@ -12,7 +12,7 @@ from telafi.ledger.steps import AsyncHandle, Handle
 from telafi.ledger.transaction import AsyncTransaction, Transaction
 from telafi.plan.windows import Window
 from telafi.work.progress import Progress
-from telafi.work.unit import abandon_unit, close_unit, open_unit, write_unit
+from telafi.work.unit import abandon_unit, close_unit, open_late, write_unit
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ class Run:
         progress = self._progress
         progress.enter()
         try:
-            if not perform(open_unit(progress), self._handle):
+            if not perform(open_late(progress), self._handle):
                 raise AlreadyDone  # noqa: TRY301 - a body that swallows it must not pass for one that wrote
             progress.in_body = True
             yield progress.transaction(self._handle)
@@ -81,7 +81,7 @@ class AsyncRun:
         progress = self._progress
         progress.enter()
         try:
-            if not await aperform(open_unit(progress), self._handle):
+            if not await aperform(open_late(progress), self._handle):
                 raise AlreadyDone  # noqa: TRY301 - a body that swallows it must not pass for one that wrote
             progress.in_body = True
             yield progress.async_transaction(self._handle)

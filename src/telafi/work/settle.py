@@ -78,6 +78,8 @@ def settle(progress: Progress, error: BaseException) -> Steps[Answer]:
     progress.unknown = progress.unknown or (progress.committing and fault is Fault.LOST)
     progress.committing = False
     progress.split = progress.split or (yield from ended_by_user(progress, fault))
+    if (yield Call(state_of)) == "lost":
+        fault = Fault.LOST  # it looked open until it was asked
     yield from rolled_back(error)
     if not isinstance(error, Exception | SystemExit):
         raise error
@@ -139,10 +141,11 @@ def fault_of(progress: Progress, error: BaseException) -> Steps[Fault]:
     engine = progress.context.engine
     fault = engine.classify(error)
     state = yield Call(state_of)
-    if state == "lost":
-        return Fault.LOST
+    if state == "lost" or (state == "closed" and progress.claiming):
+        return Fault.LOST  # closed before the claim: by a member of a group, which is not this unit
     if state == "closed":
         # The job closed what it was lent: the server rolled back, and the next unit needs a connection.
+        progress.open = False
         try:
             yield Reconnect()
         except Exception:  # noqa: BLE001 - then it is as good as lost

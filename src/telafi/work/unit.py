@@ -74,7 +74,7 @@ def _attempt_end(progress: Progress, body: Body) -> Steps[Answer]:
     if progress.failure is not None:
         raise progress.failure
     if not progress.done:
-        if not (yield from open_unit(progress)):
+        if not (yield from open_late(progress)):
             return (yield from nothing_claimed(progress))
         yield from close_unit(progress)
     return progress.processed()
@@ -93,8 +93,7 @@ def write_unit(progress: Progress, body: Body) -> Steps[Any]:
         except Exception as error:
             if progress.done:
                 raise
-            fault = yield from fault_of(progress, error)
-            yield from abandon_unit(progress, error)
+            fault = yield from abandon_unit(progress, error)
             if progress.split or progress.tally.split or not (yield from progress.attempts.again(fault)):
                 raise
             continue
@@ -126,8 +125,7 @@ def raised_after(progress: Progress, error: BaseException) -> Steps[Processed]:
 
 def open_unit(progress: Progress) -> Steps[bool]:
     """Begin and claim; False where nothing was to be claimed, and nothing is open then."""
-    progress.restart()
-    progress.claiming = True
+    progress.ask()
     yield Begin(progress.context.job.options.isolation)
     claimed = yield from claim_window(progress.claim)
     if claimed is None:
@@ -138,16 +136,26 @@ def open_unit(progress: Progress) -> Steps[bool]:
     return True
 
 
+def open_late(progress: Progress) -> Steps[bool]:
+    """Open the unit after slow work, which is not repeated for a connection that did not outlive it."""
+    try:
+        return (yield from open_unit(progress))
+    except Exception as error:
+        lost = (yield from fault_of(progress, error)) is Fault.LOST
+        if not lost or not (yield from progress.attempts.again(Fault.LOST)):
+            raise
+    return (yield from open_unit(progress))
+
+
 def close_unit(progress: Progress) -> Steps[None]:
     """Advance and commit: the window is done only if it is still mine, in the transaction of its effect."""
     if progress.claimed is None:
         raise TransactionControl
     progress.in_body = False
-    if progress.tally.pending:
-        raise CoroutineNotAwaited("a call of the transaction was never awaited: write `await` before it")
+    refuse_forgotten(progress)
     yield Call(_flush)
     if not progress.tally.split and (yield from rolled_back_by_itself(progress)):
-        raise TransactionAborted
+        raise TransactionAborted from progress.tally.met
     mine = not progress.tally.split and (yield from finish_window(progress.claim, progress.claimed, progress.result()))
     if not mine:
         progress.split = True
@@ -160,6 +168,12 @@ def close_unit(progress: Progress) -> Steps[None]:
         progress.done = True
         raise
     progress.done = True
+
+
+def refuse_forgotten(progress: Progress) -> None:
+    """Raise CoroutineNotAwaited where a call of the transaction never ran."""
+    if progress.tally.pending:
+        raise CoroutineNotAwaited("a call of the transaction was never awaited: write `await` before it")
 
 
 def commit(progress: Progress) -> Steps[None]:
@@ -177,15 +191,20 @@ def commit(progress: Progress) -> Steps[None]:
             return
 
 
-def abandon_unit(progress: Progress, error: BaseException) -> Steps[None]:
-    """Roll back what a block has opened and keep its error, so that a body cannot lose it."""
+def abandon_unit(progress: Progress, error: BaseException) -> Steps[Fault]:
+    """Roll back what a block has opened and keep its error, so that a body cannot lose it; gives back its fault."""
+    fault = Fault.OTHER
     if not progress.done:
         progress.failure = error
-        fault = progress.fault = yield from fault_of(progress, error)
+        fault = yield from fault_of(progress, error)
         progress.unknown = progress.unknown or (progress.committing and fault is Fault.LOST)
         progress.split = progress.split or (yield from ended_by_user(progress, fault))
+        if (yield Call(state_of)) == "lost":
+            fault = Fault.LOST  # it looked open until it was asked
+        progress.fault = fault
         progress.open = False
         yield from rolled_back(error)
+    return fault
 
 
 def rolled_back_by_itself(progress: Progress) -> Steps[bool]:
