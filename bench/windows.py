@@ -54,10 +54,9 @@ def measured(run: Callable[[], int], windows: int) -> float:
 
 def telafi_run(app: Telafi, windows: int, group: int) -> Callable[[], int]:
     insert = f"INSERT INTO effects (at, job) VALUES ({marker(app.ledger.url)}, 1)"
-    bound = "epoch"
 
     def effect(window: Window, tx: Transaction) -> None:
-        tx.execute(insert, (window.params(bound)["start"],))
+        tx.execute(insert, (int(window.start.timestamp()),))
 
     name = f"job-{next(_NAMES)}"
     app.jobs.declare(effect, name=name, every="1m", since="2026-01-01T00:00Z", group=group, max_windows=windows)

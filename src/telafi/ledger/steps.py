@@ -1,7 +1,6 @@
 """Steps: what Telafi says to a database, written once and run sync, async, or up to a chosen point.
 
-A step generator yields requests and receives their answers. An error that a request meets is thrown back into the
-generator, so a traceback names the step's own line, and the step itself decides what to do about it.
+An error that a request meets is thrown back into the step: a traceback names its line, and it decides what to do.
 """
 
 from __future__ import annotations
@@ -188,6 +187,18 @@ class Reconnect(NamedTuple):
         await handle.reconnect()
 
 
+class AskState(NamedTuple):
+    """Ask how the transaction stands; nothing is said to the database."""
+
+    def do(self, handle: Handle) -> TransactionState:
+        """Ask."""
+        return handle.transaction_state()
+
+    async def ado(self, handle: AsyncHandle) -> TransactionState:
+        """Ask."""
+        return handle.transaction_state()
+
+
 class Sleep(NamedTuple):
     """Wait before the next attempt."""
 
@@ -212,11 +223,11 @@ class Call(NamedTuple):
         """Call it."""
         try:
             answer = self.function(handle)
-        except GeneratorExit as error:
-            raise _ended_by_body() from error
+        except GeneratorExit as error:  # thrown into the steps it would end them with nothing rolled back
+            raise RuntimeError("the job raised GeneratorExit") from error
+        if inspect.iscoroutine(answer):
+            answer.close()
         if answer is not None and (inspect.isawaitable(answer) or inspect.isgenerator(answer)):
-            if inspect.iscoroutine(answer):
-                answer.close()
             raise CoroutineNotAwaited
         return answer
 
@@ -229,15 +240,9 @@ class Call(NamedTuple):
         except GeneratorExit as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is None:
                 raise  # it comes from no code below: the loop has gone, and closes this coroutine
-            raise _ended_by_body() from error
+            raise RuntimeError("the job raised GeneratorExit") from error
         if inspect.iscoroutine(answer):
             answer.close()
-            raise CoroutineNotAwaited
-        if inspect.isasyncgen(answer) or inspect.isgenerator(answer):
+        if inspect.iscoroutine(answer) or inspect.isasyncgen(answer) or inspect.isgenerator(answer):
             raise CoroutineNotAwaited
         return answer
-
-
-def _ended_by_body() -> RuntimeError:
-    # Thrown into the steps it would end them where they stand: nothing rolled back, the run's record left over.
-    return RuntimeError("the job raised GeneratorExit")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -37,8 +38,9 @@ class RunContext:
     policy: RetryPolicy
     budget: RetryBudget
     random: Random
+    numbers: Iterator[int] = field(default_factory=count)
 
-    def attempts(self, span: Span | None = None) -> Attempts:
+    def attempts(self, span: Span | None = None, *, began: float | None = None) -> Attempts:
         """Open the count of attempts of one unit, or of one transaction of the run."""
         return Attempts(
             self.engine,
@@ -49,7 +51,7 @@ class RunContext:
             policy=self.policy,
             budget=self.budget,
             random=self.random,
-            began=self.clock.monotonic_seconds(),
+            began=self.clock.monotonic_seconds() if began is None else began,
         )
 
     def emit(self, event: Event) -> None:

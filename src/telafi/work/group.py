@@ -9,7 +9,7 @@ from telafi.errors import TransactionControl
 from telafi.events import Processed
 from telafi.instants import Span
 from telafi.ledger.port import Fault
-from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
+from telafi.ledger.steps import AskState, Begin, Call, Commit, Rollback, Steps
 from telafi.ledger.watermarks import advance
 from telafi.ledger.windows import (
     Claimed,
@@ -21,7 +21,7 @@ from telafi.ledger.windows import (
 )
 from telafi.work.attempts import repeated, rolled_back
 from telafi.work.progress import Progress
-from telafi.work.settle import ended_by_user, state_of
+from telafi.work.settle import ended_by_user
 from telafi.work.unit import Body, refuse_forgotten
 
 
@@ -67,7 +67,7 @@ def run_group(members: Sequence[Progress], body_of: Callable[[Progress], Body]) 
 def _call(member: Progress, body: Body) -> Steps[None]:
     yield Call(body)
     refuse_forgotten(member)
-    if (yield Call(state_of)) == "none":
+    if (yield AskState()) == "none":
         raise TransactionControl  # or the next member would write outside of every transaction
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Final
 
 from telafi.errors import SecondTransaction, TransactionControl
@@ -35,7 +34,8 @@ class Progress:
         self.kind: Kind = kind
         outside = job.asked.where == "outside"
         self.span = span
-        self.claim = Claim(job.name, span, secrets.token_hex(16), context.run, kind, outside, by_name)
+        number = f"{context.run}.{next(context.numbers)}"  # as random as its run
+        self.claim = Claim(job.name, span, number, context.run, kind, outside, by_name)
         self.began = context.clock.monotonic_seconds()
         self.claimed: Claimed | None = None
         self.tally = _BLANK
@@ -50,6 +50,7 @@ class Progress:
         self.done = False
         self.failure: BaseException | None = None
         self.fault: Fault | None = None
+        self._asked_at: float | None = None
         self._attempts: Attempts | None = None
         context.budget.count_unit(self.began)
 
@@ -57,7 +58,7 @@ class Progress:
     def attempts(self) -> Attempts:
         """Give the count of this unit's attempts, from its first claim on."""
         if self._attempts is None:
-            self._attempts = self.context.attempts(self.claim.span)
+            self._attempts = self.context.attempts(self.claim.span, began=self._asked_at)
         return self._attempts
 
     def alone(self) -> Progress:
@@ -76,7 +77,8 @@ class Progress:
         """Note that the row is asked for: from the first time on, the time for repeats is counted."""
         self.restart()
         self.claiming = True
-        _ = self.attempts
+        if self._asked_at is None:
+            self._asked_at = self.context.clock.monotonic_seconds()
 
     def hold(self, claimed: Claimed, *, grouped: bool = False) -> None:
         """Note the claim; what was counted before it counts no more."""

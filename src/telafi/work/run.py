@@ -129,8 +129,10 @@ class JobRun:
 
     def _together(self, waiting: Sequence[Span], answer: PlanAnswer) -> list[Span]:
         """Choose the windows that may share a transaction: the first ones that have never failed."""
-        together: list[Span] = []
         options = self._context.job.options
+        if options.group == 1:
+            return []
+        together: list[Span] = []
         # Where a process has died before, nobody is to die with the one that did it.
         for span in waiting[: 1 if answer.charges else options.group]:
             if self._asked is not None or span in answer.tried:

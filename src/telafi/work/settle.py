@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from telafi.errors import OutOfReach, TelafiError, TransactionAborted, TransactionControl
 from telafi.events import Deferred, Failed, InDoubt, Outcome, Skipped, Warned
@@ -11,7 +11,7 @@ from telafi.ledger.causes import told_by_driver
 from telafi.ledger.port import Fault
 from telafi.ledger.rows import WindowRow
 from telafi.ledger.runs import read_owner
-from telafi.ledger.steps import Begin, Call, Commit, Reconnect, Rollback, Steps, TransactionState
+from telafi.ledger.steps import AskState, Begin, Commit, Reconnect, Rollback, Steps
 from telafi.ledger.watermarks import read_job
 from telafi.ledger.windows import Claim, read_transaction, read_window, record_failure, set_in_doubt, take_over
 from telafi.plan.catchup import DONE, IN_DOUBT, OPEN, PARKED, PLANNED
@@ -78,7 +78,7 @@ def settle(progress: Progress, error: BaseException) -> Steps[Answer]:
     progress.unknown = progress.unknown or (progress.committing and fault is Fault.LOST)
     progress.committing = False
     progress.split = progress.split or (yield from ended_by_user(progress, fault))
-    if (yield Call(state_of)) == "lost":
+    if (yield AskState()) == "lost":
         fault = Fault.LOST  # it looked open until it was asked
     yield from rolled_back(error)
     if not isinstance(error, Exception | SystemExit):
@@ -140,7 +140,7 @@ def fault_of(progress: Progress, error: BaseException) -> Steps[Fault]:
     """Say what an error means for this unit: by its code, by whose it is, and by how our connection stands."""
     engine = progress.context.engine
     fault = engine.classify(error)
-    state = yield Call(state_of)
+    state = yield AskState()
     if state == "lost" or (state == "closed" and progress.claiming):
         return Fault.LOST  # closed before the claim: by a member of a group, which is not this unit
     if state == "closed":
@@ -164,7 +164,7 @@ def ended_by_user(progress: Progress, fault: Fault) -> Steps[bool]:
     """Notice that the user's code has ended the transaction itself: then nobody knows what it wrote."""
     if progress.claimed is None or progress.claim.outside or not progress.open or fault in (Fault.LOST, Fault.STORAGE):
         return False
-    state = yield Call(state_of)
+    state = yield AskState()
     if state == "none":
         # SQLite ends a transaction by itself when the disk is full; only a borrowed connection could write after that.
         lent = progress.tally.lent or progress.context.job.asked.guest is not None
@@ -175,12 +175,6 @@ def ended_by_user(progress: Progress, fault: Fault) -> Steps[bool]:
         return (yield from read_transaction()) != progress.claimed.transaction
     except Exception:  # noqa: BLE001 - a connection that cannot be asked has lost its transaction by itself
         return False
-
-
-def state_of(handle: Any) -> TransactionState:
-    """Ask how the transaction stands."""
-    state: TransactionState = handle.transaction_state()
-    return state
 
 
 class _Committed(Exception):

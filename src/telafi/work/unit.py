@@ -9,12 +9,12 @@ from telafi.errors import AlreadyDone, CoroutineNotAwaited, TransactionAborted, 
 from telafi.events import Processed, RaisedAfter, Skipped
 from telafi.ledger.handles.guest import AfterCommit
 from telafi.ledger.port import Fault
-from telafi.ledger.steps import Begin, Call, Commit, Rollback, Steps
+from telafi.ledger.steps import AskState, Begin, Call, Commit, Rollback, Steps
 from telafi.ledger.watermarks import advance
 from telafi.ledger.windows import claim_window, finish_window
 from telafi.work.attempts import rolled_back
 from telafi.work.progress import Progress
-from telafi.work.settle import Again, Answer, ended_by_user, fault_of, nothing_claimed, settle, state_of, told
+from telafi.work.settle import Again, Answer, ended_by_user, fault_of, nothing_claimed, settle, told
 
 Body: TypeAlias = Callable[[Any], Any]
 COMMITS_MAX: Final = 3
@@ -185,7 +185,7 @@ def commit(progress: Progress) -> Steps[None]:
         except Exception as error:
             # A server has rolled back by now, and would answer a second COMMIT without an error.
             busy = number < COMMITS_MAX and classify(error) is Fault.LOCK_WAIT
-            if not busy or (yield Call(state_of)) != "open":
+            if not busy or (yield AskState()) != "open":
                 raise
         else:
             return
@@ -199,7 +199,7 @@ def abandon_unit(progress: Progress, error: BaseException) -> Steps[Fault]:
         fault = yield from fault_of(progress, error)
         progress.unknown = progress.unknown or (progress.committing and fault is Fault.LOST)
         progress.split = progress.split or (yield from ended_by_user(progress, fault))
-        if (yield Call(state_of)) == "lost":
+        if (yield AskState()) == "lost":
             fault = Fault.LOST  # it looked open until it was asked
         progress.fault = fault
         progress.open = False
@@ -209,7 +209,7 @@ def abandon_unit(progress: Progress, error: BaseException) -> Steps[Fault]:
 
 def rolled_back_by_itself(progress: Progress) -> Steps[bool]:
     """Notice that SQLite has rolled back after an error that the code swallowed, such as a full disk."""
-    state = yield Call(state_of)
+    state = yield AskState()
     return state == "none" and not (yield from ended_by_user(progress, Fault.OTHER))
 
 

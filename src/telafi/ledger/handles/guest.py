@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from typing import Protocol
 
 
@@ -27,13 +26,16 @@ class AfterCommit(Exception):
     """What hangs on the connection raised after the COMMIT had happened; its cause is the error to show."""
 
 
-@contextmanager
-def after_commit() -> Iterator[None]:
+class after_commit:  # noqa: N801 - reads as a block's name; a class, as this is entered once a unit
     """Tell an error that comes after the COMMIT from one of the COMMIT itself."""
-    try:
-        yield
-    except Exception as error:
-        raise AfterCommit from error
+
+    def __enter__(self) -> None:
+        """Begin what comes after the COMMIT."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        """Raise AfterCommit in place of an error."""
+        if isinstance(error, Exception):
+            raise AfterCommit from error
 
 
 class Bare:

@@ -49,13 +49,13 @@ class SqliteHandle:
 
     def run(self, statement: Statement) -> Rows:
         """Run a named statement; a list among its parameters travels as JSON."""
+        cursor = self.connection.execute(self._texts[statement.name], adapted(statement.parameters))
+        if cursor.description is None:
+            return Rows([], cursor.rowcount)
+        # The user's own factories do not reach into our rows.
         text_factory = self.connection.text_factory
-        self.connection.text_factory = str  # the user's own does not reach into our rows
+        self.connection.text_factory, cursor.row_factory = str, None
         try:
-            cursor = self.connection.execute(self._texts[statement.name], adapted(statement.parameters))
-            if cursor.description is None:
-                return Rows([], cursor.rowcount)
-            cursor.row_factory = None
             return Rows(cursor.fetchall(), cursor.rowcount)
         finally:
             self.connection.text_factory = text_factory
