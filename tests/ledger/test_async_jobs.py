@@ -14,7 +14,7 @@ import pytest
 from telafi import AsyncRun, AsyncTransaction, LedgerError, Telafi, Window
 from telafi.errors import ForkedConnection
 from telafi.ledger.runners import aperform
-from telafi.ledger.steps import Begin, Commit, Rollback, Statement
+from telafi.ledger.steps import AsyncHandle, Begin, Commit, Rollback, Statement
 from tests.work.stage import DAY, Stage, lines
 
 HOURS = ["PROCESSED 10:00-11:00 catch-up", "PROCESSED 11:00-12:00 live"]
@@ -163,15 +163,33 @@ def _read() -> Any:
     yield Rollback()
 
 
-def test_a_forked_child_cannot_use_its_parents_connection(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def main() -> None:
+def test_a_forked_child_cannot_use_its_parents_connection(stage: Stage) -> None:
+    async def main() -> int:
         async with stage.app.ledger.aopened() as handle:
-            with monkeypatch.context() as patch:
-                patch.setattr(os, "getpid", lambda: 1)
-                with pytest.raises(ForkedConnection):
-                    await handle.begin(None)
+            child = os.fork()
+            if child == 0:
+                # The loop is the parent's too: the child only asks, and must be refused before anything is awaited.
+                os._exit(17 if refuses(handle) else 1)
+            status = ended(child)
+            await handle.begin(None)
+            await handle.rollback()
+            return status
 
-    asyncio.run(main())
+    assert asyncio.run(main()) == 17
+
+
+def refuses(handle: AsyncHandle) -> bool:
+    try:
+        handle.begin(None).send(None)
+    except ForkedConnection:
+        return True
+    except Exception:  # noqa: BLE001 - a child must not raise into its parent's loop
+        return False
+    return False
+
+
+def ended(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_a_file_that_cannot_be_opened_leaves_no_thread(tmp_path: Path) -> None:
