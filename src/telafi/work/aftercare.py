@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
 from telafi.events import Warned
 from telafi.instants import datetime_of
@@ -15,10 +16,13 @@ from telafi.plan.windows import written
 from telafi.work.attempts import rolled_back
 from telafi.work.context import RunContext
 
+WAL_BYTES_MAX: Final = 64 << 20
+
 
 def after_run(context: RunContext, now: int, *, charged: bool) -> Steps[None]:
     """Warn of empty successes and late records, and compact one batch; a failure here never fails the run."""
     try:
+        _warn_large_wal(context)
         yield from _warn_without_effect(context)
         yield from _warn_late_rows(context)
         yield from compact(context.job.name, now - context.job.options.remember)
@@ -32,6 +36,18 @@ def after_run(context: RunContext, now: int, *, charged: bool) -> Steps[None]:
     except Exception as error:  # noqa: BLE001 - the run's work is committed, its aftercare comes again
         yield from rolled_back(error)
         context.emit(Warned(context.job.name, f"the work is done, but its aftercare failed: {error}"))
+
+
+def _warn_large_wal(context: RunContext) -> None:
+    """Warn where a reader that stays open keeps SQLite's log from being folded back into the file."""
+    file = context.engine.file()
+    if file is None:
+        return
+    with suppress(OSError):
+        size = file.with_name(f"{file.name}-wal").stat().st_size
+        if size > WAL_BYTES_MAX:
+            text = f"the log {file.name}-wal has grown to {size >> 20} MiB: some reader keeps a transaction open"
+            context.emit(Warned(context.job.name, text))
 
 
 def _warn_without_effect(context: RunContext) -> Steps[None]:
