@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -33,6 +34,21 @@ class Span(NamedTuple):
     def text(self) -> str:
         """Give both bounds as ISO 8601 in UTC, the text by which a window is known."""
         return f"{instant_text(self.start)}/{instant_text(self.end)}"
+
+
+def chains(spans: Sequence[Span]) -> list[list[Span]]:
+    """Split spans, sorted by their start, into runs that follow each other without a gap.
+
+    >>> [len(chain) for chain in chains([Span(0, 1), Span(1, 3), Span(4, 5)])]
+    [2, 1]
+    """
+    found: list[list[Span]] = []
+    for span in spans:
+        if found and found[-1][-1].end == span.start:
+            found[-1].append(span)
+        else:
+            found.append([span])
+    return found
 
 
 def instant_of(value: datetime | str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from telafi.instants import Span
+from telafi.instants import Span, chains
 from telafi.ledger.rows import ListedRange
 from telafi.ledger.steps import Begin, Commit, Statement, Steps
 from telafi.ledger.watermarks import lock_job
@@ -22,7 +22,7 @@ def compact(job: str, horizon: int, rows_max: int = 1_000) -> Steps[int]:
     yield from lock_job(job)
     answer = yield Statement("read_compactable", {"job": job, "horizon": horizon, "rows_max": rows_max})
     compacted = 0
-    for chain in _chains([Span(*row) for row in answer.rows]):
+    for chain in chains([Span(*row) for row in answer.rows]):
         compacted += yield from _replace(job, chain)
     yield Commit()
     return compacted
@@ -42,13 +42,3 @@ def _replace(job: str, chain: Sequence[Span]) -> Steps[int]:
     yield Statement("insert_range", {"job": job, "start": start, "end": end, "windows": windows})
     count: int = deleted.rowcount
     return count
-
-
-def _chains(spans: Sequence[Span]) -> list[list[Span]]:
-    chains: list[list[Span]] = []
-    for span in spans:
-        if chains and chains[-1][-1].end == span.start:
-            chains[-1].append(span)
-        else:
-            chains.append([span])
-    return chains

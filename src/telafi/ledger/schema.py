@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from telafi.clock import Clock
@@ -23,17 +23,14 @@ class SchemaStatus(NamedTuple):
 
 def read_status(engine: Engine) -> Steps[SchemaStatus]:
     """Compare the ledger with this release."""
+    return status_of(engine, (yield from _versions()))
+
+
+def status_of(engine: Engine, present: Collection[int]) -> SchemaStatus:
+    """Compare the versions that are present, none in a ledger that is not there yet, with this release."""
     known = migrations(engine.dialect)
-    present = yield from _versions()
-    found = max(present, default=0)
     pending = tuple(migration.name for migration in known if migration.version not in present)
-    return SchemaStatus(found, known[-1].version, pending)
-
-
-def missing_status(engine: Engine) -> SchemaStatus:
-    """Give the status of a ledger that is not there yet."""
-    known = migrations(engine.dialect)
-    return SchemaStatus(0, known[-1].version, tuple(migration.name for migration in known))
+    return SchemaStatus(max(present, default=0), known[-1].version, pending)
 
 
 def ensure(engine: Engine, clock: Clock) -> Steps[None]:

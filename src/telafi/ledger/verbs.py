@@ -11,7 +11,7 @@ from telafi.errors import LedgerBusy, TelafiError
 from telafi.ledger.causes import told_by_driver
 from telafi.ledger.port import Engine, Fault
 from telafi.ledger.runners import aperform, perform
-from telafi.ledger.schema import SchemaStatus, ensure, missing_status, read_status, script, upgrade
+from telafi.ledger.schema import SchemaStatus, ensure, read_status, script, status_of, upgrade
 from telafi.ledger.steps import AsyncHandle, Handle, Steps
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Ledger:
         """Compare the ledger's schema with this release's."""
         file = self._engine.file()
         if file is not None and file.parent.is_dir() and not file.exists():
-            return missing_status(self._engine)  # looking creates nothing
+            return status_of(self._engine, ())  # looking creates nothing
         with self._named(), closing(self._engine.connect()) as handle:
             return perform(read_status(self._engine), handle)
 

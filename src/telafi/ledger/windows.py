@@ -184,6 +184,12 @@ def list_ranges(job: str) -> Steps[list[ListedRange]]:
     return [ListedRange(*row) for row in answer.rows]
 
 
+def count_set_aside(job: str) -> Steps[dict[str, int]]:
+    """Count, by their state, the windows that wait for a person."""
+    answer = yield Statement("count_set_aside", {"job": job})
+    return dict(answer.rows)
+
+
 def read_last_done(job: str) -> Steps[int | None]:
     """Read the instant of the last success."""
     answer = yield Statement("read_last_done", {"job": job})

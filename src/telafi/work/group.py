@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 
 from telafi.errors import TransactionControl
 from telafi.events import Processed
-from telafi.instants import Span
+from telafi.instants import Span, chains
 from telafi.ledger.port import Fault
 from telafi.ledger.steps import AskState, Begin, Call, Commit, Rollback, Steps
 from telafi.ledger.watermarks import advance
@@ -108,19 +107,9 @@ def _close(done: Sequence[Progress], claimed: Claimed) -> Steps[None]:
     claims = [member.claim for member in done]
     if split or not (yield from finish_windows(claims, claimed, [member.result() for member in done])):
         raise TransactionControl
-    for chain in _chains([member.span for member in done]):
-        yield from advance(claims[0].job, chain)
+    for chain in chains([member.span for member in done]):
+        # Windows that follow each other move the watermark once.
+        yield from advance(claims[0].job, Span(chain[0].start, chain[-1].end))
     for member in done:
         member.committing = True
     yield Commit()
-
-
-def _chains(spans: Sequence[Span]) -> list[Span]:
-    """Join windows that follow each other, so that the watermark moves once."""
-    chains = [spans[0]]
-    for before, span in pairwise(spans):
-        if before.end == span.start:
-            chains[-1] = Span(chains[-1].start, span.end)
-        else:
-            chains.append(span)
-    return chains

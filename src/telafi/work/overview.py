@@ -1,4 +1,4 @@
-"""How the jobs stand, for people: read in passing, with nothing locked and nothing written."""
+"""How the jobs stand, for people: read in passing, with no lock taken and no row written."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from telafi.instants import Span
 from telafi.ledger.rows import ListedRange, ListedWindow
-from telafi.ledger.steps import Statement, Steps
+from telafi.ledger.steps import Steps
 from telafi.ledger.watermarks import read_job, read_lock_skips
-from telafi.ledger.windows import list_ranges, list_windows, read_ahead, read_last_done
+from telafi.ledger.windows import count_set_aside, list_ranges, list_windows, read_ahead, read_last_done
 from telafi.lock.file import lock_path, open_lock
 from telafi.lock.observed import is_held
 from telafi.lock.port import Holder
@@ -73,8 +73,7 @@ def read_status(job: Job[..., Any], read_now: Callable[[], Steps[int]], lock: Lo
     watermark = first_watermark(schedule, options.since, until) if stored is None else stored
     ahead = yield from read_ahead(job.name, watermark)
     seen = outlook(schedule, watermark, until, [*ahead.rows, *ahead.ranges])
-    counts = yield Statement("count_set_aside", {"job": job.name})
-    set_aside = dict(counts.rows)
+    set_aside = yield from count_set_aside(job.name)
     skips = yield from read_lock_skips(job.name)
     last_success = yield from read_last_done(job.name)
     return JobStatus(
