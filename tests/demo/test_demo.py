@@ -113,6 +113,13 @@ def test_a_directory_that_holds_a_demo_is_refused(played: tuple[Path, subprocess
     assert "holds a demo already: name another directory" in done.stderr
 
 
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = start(tmp_path / "file" / "demo")
+    assert done.returncode == 2
+    assert "cannot be made (Not a directory): name another place with --directory" in done.stderr
+
+
 def test_without_a_directory_it_makes_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Path] = []
 

@@ -22,8 +22,14 @@ def demo(directory: Path | None) -> None:
     """
     from telafi.cli.demo import story
 
-    place = Path(tempfile.mkdtemp(prefix="telafi-demo-")) if directory is None else directory.absolute()
-    place.mkdir(parents=True, exist_ok=True)
+    try:
+        place = Path(tempfile.mkdtemp(prefix="telafi-demo-")) if directory is None else directory.absolute()
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        where = error.filename or tempfile.gettempdir()
+        raise click.UsageError(
+            f"{where} cannot be made ({error.strerror}): name another place with --directory"
+        ) from error
     if (place / story.DATABASE).exists():
         raise click.UsageError(f"{place} holds a demo already: name another directory")
     if not story.tell(place, click.echo):
